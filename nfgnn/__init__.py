@@ -1,0 +1,41 @@
+"""Node-oriented spectral filtering for graph neural networks: every node learns its own polynomial filter.
+
+>>> from nfgnn import NodeClassifier, load_dataset, split
+>>> data = split(load_dataset("texas"), protocol="full", seed=0)          # doctest: +SKIP
+>>> clf = NodeClassifier("NFGNN").fit(data)                               # doctest: +SKIP
+>>> clf.score(data, data.test_mask)                                       # doctest: +SKIP
+
+Rooms, in the order data walks through them: ``datasets``, ``transforms``, ``basis``, ``propagate``, ``nn``, ``presets``,
+``training``, ``analysis``, ``report``; ``cli`` is the command line.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nfgnn.datasets import load_dataset
+    from nfgnn.nn import NFGNN, MLP, NFConv, PolyConv, PolyGNN
+    from nfgnn.training import NodeClassifier
+    from nfgnn.transforms import split
+
+__version__ = "0.1.0"
+
+# Loaded when first asked for: `nfgnn --help` must not wait for torch.
+_HOME = {
+    "load_dataset": "datasets",
+    "split": "transforms",
+    "NFConv": "nn",
+    "PolyConv": "nn",
+    "NFGNN": "nn",
+    "PolyGNN": "nn",
+    "MLP": "nn",
+    "NodeClassifier": "training",
+}
+
+__all__ = ["MLP", "NFGNN", "NFConv", "NodeClassifier", "PolyConv", "PolyGNN", "load_dataset", "split"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'nfgnn' has no attribute '{name}'")
+    return getattr(import_module(f"nfgnn.{_HOME[name]}"), name)

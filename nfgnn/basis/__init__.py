@@ -1,0 +1,52 @@
+"""Polynomial bases: maths only.
+
+A basis is a table of three numbers per order; :class:`Basis` says what the table means and on which operator it is
+evaluated. Start reading there, then at :class:`Chebyshev`, the paper's basis. A new basis is one small file here and
+one line in ``BASES``; layers, models, plots and tests then know it by name. :mod:`nfgnn.basis.response` has the
+frequency responses that filters start from.
+"""
+
+from nfgnn.basis.base import Basis, Response, chebyshev_nodes
+from nfgnn.basis.bernstein import Bernstein
+from nfgnn.basis.chebyshev import Chebyshev
+from nfgnn.basis.jacobi import Jacobi, Legendre
+from nfgnn.basis.monomial import Monomial
+from nfgnn.basis.response import RESPONSES, initial_response
+
+BASES: dict[str, type[Basis]] = {
+    "chebyshev": Chebyshev,
+    "monomial": Monomial,
+    "bernstein": Bernstein,
+    "legendre": Legendre,
+    "jacobi": Jacobi,
+}
+
+
+def resolve_basis(basis: str | Basis) -> Basis:
+    """A basis from its name: ``"chebyshev"``, ``"jacobi"``, with parameters ``"jacobi(0.5, 1)"``; or as it is."""
+    if isinstance(basis, Basis):
+        return basis
+    name, _, arguments = basis.strip().lower().partition("(")
+    if name.strip() not in BASES:
+        raise ValueError(f"unknown basis '{basis}': choose one of {', '.join(BASES)}")
+    try:
+        values = [float(v) for v in arguments.rstrip(") ").split(",") if v.strip()]
+        return BASES[name.strip()](*values)
+    except TypeError:
+        raise ValueError(f"basis '{name}' does not take the parameters in '{basis}'") from None
+
+
+__all__ = [
+    "BASES",
+    "RESPONSES",
+    "Basis",
+    "Bernstein",
+    "Chebyshev",
+    "Jacobi",
+    "Legendre",
+    "Monomial",
+    "Response",
+    "chebyshev_nodes",
+    "initial_response",
+    "resolve_basis",
+]

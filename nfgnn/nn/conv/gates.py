@@ -1,0 +1,108 @@
+r"""How a node's filter coefficients :math:`η_{ik}` come about: the three forms of :class:`~nfgnn.nn.NFConv`.
+
+A gate maps the terms ``[K + 1, n, channels]`` to coefficients ``[K + 1, n]``. Its columns ``gamma[:, j]`` are d base
+filters; the gate decides how much of each a node takes. A new form is one class here and one line in ``GATES``.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "softplus": nn.functional.softplus,
+    "identity": lambda h: h,
+}
+
+
+class Gate(nn.Module):
+    """Base of all gates: the base filters Γ and how they start.
+
+    Args:
+        channels: width of a term.
+        K: degree of the filter.
+        rank: number d of base filters.
+        activation: name of σ; ``None`` is the form's own.
+    """
+
+    default_activation = "sigmoid"
+
+    def __init__(self, channels: int, K: int, rank: int, activation: str | None = None) -> None:
+        super().__init__()
+        name = activation or self.default_activation
+        if name not in ACTIVATIONS:
+            raise ValueError(f"unknown activation '{name}': choose one of {', '.join(ACTIVATIONS)}")
+        self.channels, self.rank, self.activation = channels, rank, ACTIVATIONS[name]
+        self.gamma = nn.Parameter(torch.empty(K + 1, rank))
+
+    def reset_parameters(self, coefficients: Tensor) -> None:
+        r"""Start every node at the filter with these coefficients.
+
+        At W = 0 a node's coefficients are :math:`σ(0) \sum_j Γ_{kj}`, so Γ starts at ``coefficients / (d σ(0))``. Where
+        σ(0) = 0 (tanh) no Γ gives a filter at W = 0, and Γ starts at ``coefficients / d``.
+        """
+        at_zero = float(self.activation(torch.zeros(())))
+        with torch.no_grad():
+            self.gamma.copy_((coefficients / (self.rank * (at_zero or 1.0)))[:, None].expand_as(self.gamma))
+            self._reset_weight()
+
+    def _reset_weight(self) -> None:
+        raise NotImplementedError
+
+    def forward(self, terms: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        return f"{self.channels}, rank={self.rank}"
+
+
+class TermGate(Gate):
+    r"""Algorithm 1: from the term itself, :math:`η_{ik} = σ(X^{(k)}_i W) · Γ_k`, one W for all orders."""
+
+    def __init__(self, channels: int, K: int, rank: int, activation: str | None = None) -> None:
+        super().__init__(channels, K, rank, activation)
+        self.weight = nn.Parameter(torch.empty(channels, rank))
+
+    def _reset_weight(self) -> None:
+        bound = 1 / math.sqrt(self.channels)
+        self.weight.uniform_(-bound, bound)
+
+    def forward(self, terms: Tensor) -> Tensor:
+        return torch.einsum("knd,kd->kn", self.activation(terms @ self.weight), self.gamma)
+
+
+class InputGate(TermGate):
+    r"""The low-rank form :math:`Ψ = σ(X^{(0)} W)\,Γ^⊤`: from the layer's input alone, the same for all orders."""
+
+    def forward(self, terms: Tensor) -> Tensor:
+        return self.gamma @ self.activation(terms[0] @ self.weight).T
+
+
+class PublishedGate(Gate):
+    r"""The form of the paper's published code: :math:`η_{ik} = \tfrac1d \tanh(X^{(k)}_i W_k + β_k) · Γ_k`.
+
+    One biased projection per order. That code also draws Γ at random: ``init="random"``.
+    """
+
+    default_activation = "tanh"
+
+    def __init__(self, channels: int, K: int, rank: int, activation: str | None = None) -> None:
+        super().__init__(channels, K, rank, activation)
+        self.weight = nn.Parameter(torch.empty(K + 1, channels, rank))
+        self.bias = nn.Parameter(torch.empty(K + 1, rank))
+
+    def _reset_weight(self) -> None:
+        bound = 1 / math.sqrt(self.channels)
+        self.weight.uniform_(-bound, bound)
+        self.bias.uniform_(-bound, bound)
+        self.gamma.mul_(self.rank)  # the form divides by d itself
+
+    def forward(self, terms: Tensor) -> Tensor:
+        h = self.activation(torch.baddbmm(self.bias[:, None], terms, self.weight))
+        return torch.einsum("knd,kd->kn", h, self.gamma) / self.rank
+
+
+GATES: dict[str, type[Gate]] = {"term": TermGate, "input": InputGate, "published": PublishedGate}

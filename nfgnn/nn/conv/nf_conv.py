@@ -1,0 +1,91 @@
+"""The node-oriented filter."""
+
+import torch
+from torch import Tensor, nn
+
+from nfgnn.basis import Basis, Response, initial_response, resolve_basis
+from nfgnn.nn.conv.gates import GATES
+from nfgnn.propagate import LambdaMax, ScaledLaplacian, polynomial_terms, scaled_laplacian
+
+
+class NFConv(nn.Module):
+    r"""The node-oriented spectral filter of `Node-oriented Spectral Filtering for Graph Neural Networks
+    <https://arxiv.org/abs/2212.03654>`_ (Algorithm 1): every node has a polynomial filter of its own.
+
+    .. math::
+        X^{(k)} = p_k(\tilde L)\,X, \qquad η_{ik} = σ\big(X^{(k)}_i W\big) · Γ_k, \qquad
+        Z_i = \sum_{k=0}^{K} η_{ik}\, X^{(k)}_i
+
+    The coefficients :math:`Ψ = [η_{ik}]` of all nodes are of rank d: the columns of :math:`Γ ∈ ℝ^{(K+1)×d}` are base
+    filters that all nodes share, and :math:`σ(X^{(k)}_i W)` says how much of each node i takes.
+
+    Args:
+        channels (int): number of channels; the filter does not mix them.
+        K (int): degree of the filters, so K + 1 coefficients per node and K sparse products. (default: ``10``)
+        rank (int): number d of base filters. (default: ``1``)
+        basis (str or Basis): name of the polynomial basis, see :data:`nfgnn.basis.BASES`. (default: ``"chebyshev"``)
+        gate (str): where a node's coefficients come from: ``"term"`` (Algorithm 1), ``"input"`` (from the layer's
+            input alone), ``"published"`` (as in the published code), see :mod:`nfgnn.nn.conv.gates`.
+            (default: ``"term"``)
+        activation (str): σ; ``None`` is the gate's own: sigmoid, tanh for ``"published"``. (default: ``None``)
+        init (str or callable): frequency response that every node starts from, see :mod:`nfgnn.basis.response`: a name
+            (``"ppr"``, ``"all-pass"``, ``"low-pass"``, ``"high-pass"``, ``"band-stop"``, ``"random"``) or a function of
+            t. (default: ``"ppr"``)
+        alpha (float): restart probability of ``init="ppr"``. (default: ``0.1``)
+        self_loops (bool): normalise A + I in place of A. (default: ``False``)
+        lambda_max (float or "estimate"): largest eigenvalue assumed of the Laplacian. (default: ``2.0``)
+
+    Shapes:
+        - **input:** node features ``(n, channels)``, edge indices ``(2, edges)``, edge weights ``(edges)`` *(optional)*
+        - **output:** ``(n, channels)``; with ``return_coefficients`` also Ψ, ``(n, K + 1)``
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        K: int = 10,
+        rank: int = 1,
+        basis: str | Basis = "chebyshev",
+        gate: str = "term",
+        activation: str | None = None,
+        init: str | Response = "ppr",
+        alpha: float = 0.1,
+        self_loops: bool = False,
+        lambda_max: LambdaMax = 2.0,
+    ) -> None:
+        super().__init__()
+        if K < 0:
+            raise ValueError(f"K is the degree of the filter and must not be negative, got {K}")
+        if rank < 1:
+            raise ValueError(f"rank is the number of base filters and must be at least 1, got {rank}")
+        if gate not in GATES:
+            raise ValueError(f"unknown gate '{gate}': choose one of {', '.join(GATES)}")
+        self.channels, self.K, self.rank, self.basis = channels, K, rank, resolve_basis(basis)
+        self.init, self.alpha = init, alpha
+        self.self_loops, self.lambda_max = self_loops, lambda_max
+        self.gate = GATES[gate](channels, K, rank, activation)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw W anew and start every node at the initial response."""
+        self.gate.reset_parameters(self.basis.project(initial_response(self.init, self.alpha, self.K), self.K))
+
+    def operator(self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None) -> ScaledLaplacian:
+        """The operator that the filters are polynomials of."""
+        return scaled_laplacian(edge_index, edge_weight, x.shape[-2], self.self_loops, self.lambda_max)
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | ScaledLaplacian,
+        edge_weight: Tensor | None = None,
+        return_coefficients: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """"""
+        terms = polynomial_terms(x, self.operator(x, edge_index, edge_weight), self.basis, self.K)
+        eta: Tensor = self.gate(terms)
+        out = torch.einsum("kn,knc->nc", eta, terms)
+        return (out, eta.T) if return_coefficients else out
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.channels}, K={self.K}, rank={self.rank}, basis={self.basis})"

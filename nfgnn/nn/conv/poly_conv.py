@@ -1,0 +1,82 @@
+"""One global polynomial filter."""
+
+import torch
+from torch import Tensor, nn
+
+from nfgnn.basis import Basis, Response, initial_response, resolve_basis
+from nfgnn.propagate import LambdaMax, ScaledLaplacian, recurrence_terms, scaled_laplacian
+
+
+class PolyConv(nn.Module):
+    r"""One polynomial filter for the whole graph, the node-oriented filter "without NF".
+
+    .. math:: Z = \sum_{k=0}^{K} γ_k\, p_k(\tilde L)\, X
+
+    The channels are not mixed. See :class:`~nfgnn.nn.NFConv` for the filter of every node's own.
+
+    Args:
+        K (int): degree of the filter, so K + 1 coefficients and K sparse products. (default: ``10``)
+        basis (str or Basis): name of the polynomial basis, see :data:`nfgnn.basis.BASES`. (default: ``"chebyshev"``)
+        init (str or callable): frequency response of the initial filter, see :mod:`nfgnn.basis.response`: a name
+            (``"ppr"``, ``"all-pass"``, ``"low-pass"``, ``"high-pass"``, ``"band-stop"``, ``"random"``) or a function of
+            t. (default: ``"ppr"``)
+        alpha (float): restart probability of ``init="ppr"``. (default: ``0.1``)
+        self_loops (bool): normalise A + I in place of A. (default: ``False``)
+        lambda_max (float or "estimate"): largest eigenvalue assumed of the Laplacian. (default: ``2.0``)
+        learnable (bool): whether the coefficients are trained. (default: ``True``)
+
+    Shapes:
+        - **input:** node features ``(n, channels)``, edge indices ``(2, edges)``, edge weights ``(edges)`` *(optional)*
+        - **output:** ``(n, channels)``; with ``return_coefficients`` also Ψ, ``(n, K + 1)``, all rows equal
+    """
+
+    def __init__(
+        self,
+        K: int = 10,
+        basis: str | Basis = "chebyshev",
+        init: str | Response = "ppr",
+        alpha: float = 0.1,
+        self_loops: bool = False,
+        lambda_max: LambdaMax = 2.0,
+        learnable: bool = True,
+    ) -> None:
+        super().__init__()
+        if K < 0:
+            raise ValueError(f"K is the degree of the filter and must not be negative, got {K}")
+        self.K, self.basis = K, resolve_basis(basis)
+        self.init, self.alpha = init, alpha
+        self.self_loops, self.lambda_max = self_loops, lambda_max
+        self.gamma = nn.Parameter(torch.empty(K + 1), requires_grad=learnable)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Back to the initial response."""
+        with torch.no_grad():
+            self.gamma.copy_(self.basis.project(initial_response(self.init, self.alpha, self.K), self.K))
+
+    def operator(self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None) -> ScaledLaplacian:
+        """The operator that this filter is a polynomial of."""
+        return scaled_laplacian(edge_index, edge_weight, x.shape[-2], self.self_loops, self.lambda_max)
+
+    def coefficients(self) -> Tensor:
+        """The coefficients in the basis, ``[K + 1]``."""
+        return self.gamma
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | ScaledLaplacian,
+        edge_weight: Tensor | None = None,
+        return_coefficients: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """"""
+        terms = recurrence_terms(x, self.operator(x, edge_index, edge_weight), self.basis, self.K)
+        gamma = self.coefficients()
+        mixing = self.basis.mixing(self.K)
+        # One filter for all nodes: changing the basis of its K + 1 coefficients spares changing that of the terms.
+        weights = gamma if mixing is None else gamma @ mixing.to(gamma)
+        out = torch.einsum("k,knc->nc", weights, terms)
+        return (out, gamma.expand(x.shape[0], -1)) if return_coefficients else out
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(K={self.K}, basis={self.basis})"

@@ -1,0 +1,56 @@
+"""First transform, then filter: the shape that NFGNN shares with APPNP, GPRGNN and BernNet."""
+
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nfgnn.nn.conv import NFConv, PolyConv
+from nfgnn.nn.models.mlp import MLP
+
+
+class Decoupled(nn.Module):
+    r"""An MLP makes class scores from features, a filter without further transformation spreads them over the graph.
+
+    .. math:: X^{(0)} = \mathrm{MLP}(X), \qquad Z = \mathrm{filter}(X^{(0)}, \tilde L)
+
+    Subclasses choose the filter. It is always called ``prop``: its parameters form the second optimiser group.
+
+    Args:
+        prop: the filter.
+        in_channels, out_channels, hidden_channels, num_layers, dropout: of the :class:`MLP`.
+        filter_dropout (float): dropout between the MLP and the filter.
+    """
+
+    def __init__(
+        self,
+        prop: NFConv | PolyConv,
+        in_channels: int,
+        out_channels: int,
+        hidden_channels: int,
+        num_layers: int,
+        dropout: float,
+        filter_dropout: float,
+    ) -> None:
+        super().__init__()
+        self.mlp = MLP(in_channels, out_channels, hidden_channels, num_layers, dropout)
+        self.prop = prop
+        self.filter_dropout = filter_dropout
+
+    def reset_parameters(self) -> None:
+        self.mlp.reset_parameters()
+        self.prop.reset_parameters()
+
+    def scores(self, x: Tensor) -> Tensor:
+        """The input X⁽⁰⁾ of the filter."""
+        return F.dropout(self.mlp(x), self.filter_dropout, self.training)
+
+    def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+        """"""
+        out: Tensor = self.prop(self.scores(x), edge_index, edge_weight)
+        return out
+
+    def coefficients(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+        """Ψ: the filter coefficients of every node in the basis of ``prop``, ``[n, K + 1]``."""
+        psi: Tensor = self.prop(self.scores(x), edge_index, edge_weight, return_coefficients=True)[1]
+        return psi

@@ -1,0 +1,50 @@
+"""A multi-layer perceptron on node features."""
+
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nfgnn.nn.linear import Linear, dropout
+from nfgnn.propagate import CSR
+from nfgnn.nn.models.registry import register_model
+
+
+@register_model("Multi-layer perceptron on the features alone", 1986, "O(nfh)", mini_batch=True, many_seeds=True)
+class MLP(nn.Module):
+    r"""A multi-layer perceptron that ignores the graph: the baseline, and the transformation inside decoupled models.
+
+    .. math:: X ↦ W_2\, \mathrm{ReLU}(W_1 X + b_1) + b_2, \quad\text{dropout before every linear map}
+
+    Args:
+        in_channels (int): number of features; they may be sparse.
+        out_channels (int): number of classes.
+        hidden_channels (int): width of the hidden layers. (default: ``64``)
+        num_layers (int): number of linear maps. (default: ``2``)
+        dropout (float): dropout on the input and on every hidden layer. (default: ``0.5``)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        hidden_channels: int = 64,
+        num_layers: int = 2,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
+        self.lins = nn.ModuleList(Linear(a, b) for a, b in zip(widths, widths[1:]))
+        self.dropout = dropout
+
+    def reset_parameters(self) -> None:
+        for lin in self.lins:
+            lin.reset_parameters()  # type: ignore[operator]
+
+    def forward(self, x: Tensor | CSR, edge_index: Any = None, edge_weight: Any = None) -> Tensor:  # noqa: ARG002
+        """"""
+        *hidden, last = self.lins
+        for lin in hidden:
+            x = F.relu(lin(dropout(x, self.dropout, self.training)))
+        out: Tensor = last(dropout(x, self.dropout, self.training))
+        return out

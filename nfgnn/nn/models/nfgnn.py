@@ -1,0 +1,49 @@
+"""NFGNN, the model of the paper."""
+
+from nfgnn.basis import Basis, Response
+from nfgnn.nn.conv import NFConv
+from nfgnn.nn.models.decoupled import Decoupled
+from nfgnn.propagate import LambdaMax
+from nfgnn.nn.models.registry import register_model
+
+
+@register_model(
+    "Node-oriented Spectral Filtering for Graph Neural Networks", 2022, "O(nfh + Kmc + Kncd)", many_seeds=True
+)
+class NFGNN(Decoupled):
+    r"""NFGNN (Algorithm 1 of `the paper <https://arxiv.org/abs/2212.03654>`_): an MLP, then the node-oriented filter.
+
+    .. math:: X^{(0)} = \mathrm{MLP}(X), \qquad Z_i = \sum_{k=0}^{K} η_{ik}\, X^{(k)}_i, \quad X^{(k)} = p_k(\tilde L) X^{(0)}
+
+    ``forward`` returns logits. For an entire graph in memory; see ``ScalableNFGNN`` for larger ones.
+
+    Args:
+        in_channels (int): number of features.
+        out_channels (int): number of classes.
+        hidden_channels (int): width of the MLP. (default: ``64``)
+        num_layers (int): linear maps in the MLP. (default: ``2``)
+        dropout (float): dropout in the MLP, on input and hidden layer. (default: ``0.5``)
+        filter_dropout (float): dropout between MLP and filter. (default: ``0.0``)
+        K, rank, basis, gate, activation, init, alpha, self_loops, lambda_max: of :class:`~nfgnn.nn.NFConv`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        hidden_channels: int = 64,
+        num_layers: int = 2,
+        dropout: float = 0.5,
+        filter_dropout: float = 0.0,
+        K: int = 10,
+        rank: int = 1,
+        basis: str | Basis = "chebyshev",
+        gate: str = "term",
+        activation: str | None = None,
+        init: str | Response = "ppr",
+        alpha: float = 0.1,
+        self_loops: bool = False,
+        lambda_max: LambdaMax = 2.0,
+    ) -> None:
+        prop = NFConv(out_channels, K, rank, basis, gate, activation, init, alpha, self_loops, lambda_max)
+        super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, filter_dropout)

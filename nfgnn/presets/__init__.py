@@ -1,0 +1,37 @@
+"""Hyper-parameters that were found to work: one TOML file per model, and this reader.
+
+A file has a table ``[default]``, tables ``[full.texas]``, ``[semi.cora]``, … per protocol and dataset, and, where the
+model's best form differs from the one in its paper, the same under ``[paper]``. Later tables override earlier ones. Keys are the
+arguments of the model and of the training; there is one spelling for each.
+"""
+
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+from nfgnn.errors import UserError
+
+KINDS = ("best", "paper", "none")
+_LIKE_FULL = {"stratified", "geom-gcn", "random", "public"}
+
+
+def preset(model: str, dataset: str | None, protocol: str | None, kind: str = "best") -> dict[str, Any]:
+    """The hyper-parameters for a model on a dataset under a protocol.
+
+    Args:
+        model: name of the model.
+        dataset: registered name; ``None`` or an unknown one leaves the model's ``[default]`` table.
+        protocol: name of the split protocol. Those without tables of their own use ``full``'s.
+        kind: ``"best"`` for the best validated configuration, ``"paper"`` for the best within the form that the paper
+            describes, ``"none"`` for nothing at all.
+    """
+    if kind not in KINDS:
+        raise UserError(f"there is no preset '{kind}': choose one of {', '.join(KINDS)}")
+    file = files(__name__) / f"{model.lower()}.toml"
+    if kind == "none" or not file.is_file():
+        return {}
+    tables: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    if kind == "paper":
+        tables = tables.get("paper", tables)
+    by_dataset = tables.get("full" if protocol in _LIKE_FULL else protocol or "full", {})
+    return {**tables.get("default", {}), **by_dataset.get(dataset or "", {})}

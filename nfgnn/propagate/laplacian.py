@@ -1,0 +1,130 @@
+"""The scaled Laplacian of a graph, built once."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch_geometric.utils import coalesce
+
+from nfgnn.propagate.cache import TensorCache
+from nfgnn.propagate.csr import CSR
+from nfgnn.propagate.lanczos import largest_eigenvalue
+
+LambdaMax = float | Literal["estimate"]
+_CACHE = TensorCache()
+
+
+class ScaledLaplacian:
+    r"""The operator that every basis is evaluated on.
+
+    .. math::
+        \hat A = D^{-1/2} A D^{-1/2}, \qquad L = I - \hat A, \qquad
+        \tilde L = \frac{2}{\lambda_{\max}} L - I
+                 = \Big(\frac{2}{\lambda_{\max}} - 1\Big) I - \frac{2}{\lambda_{\max}} \hat A
+
+    A node without neighbours has an all-zero row in :math:`\hat A`. The spectrum of :math:`\tilde L` lies in
+    :math:`[-1, 1]` for :math:`\lambda_{\max} = 2`, the default, which no graph exceeds; then
+    :math:`\tilde L = -\hat A`. A smaller value, given or estimated, stretches the spectrum over the whole interval.
+    Only :math:`\hat A` is stored; scale and shift go into the recurrence (:meth:`fold`).
+
+    Args:
+        indptr, indices: the pattern of A in compressed rows.
+        weight: the values of A; ``None`` stands for ones.
+        scale: the diagonal of :math:`D^{-1/2}` in float64.
+        lambda_max: the largest eigenvalue of L that is assumed.
+    """
+
+    def __init__(
+        self, indptr: Tensor, indices: Tensor, weight: Tensor | None, scale: Tensor, lambda_max: float = 2.0
+    ) -> None:
+        self.indptr, self.indices, self.weight, self.scale = indptr, indices, weight, scale
+        self.lambda_max = float(lambda_max)
+        self._adjacency: dict[torch.dtype, CSR] = {}
+
+    @property
+    def num_nodes(self) -> int:
+        return self.scale.numel()
+
+    def adjacency(self, dtype: torch.dtype) -> CSR:
+        r""":math:`\hat A`, normalised in float64 and then rounded; kept for the next call."""
+        if dtype not in self._adjacency:
+            n = self.num_nodes
+            row = torch.repeat_interleave(torch.arange(n, device=self.indptr.device), self.indptr.diff().long())
+            values = self.scale[row] * self.scale[self.indices.long()]
+            values = values if self.weight is None else values * self.weight
+            self._adjacency[dtype] = CSR(self.indptr, self.indices, values.to(dtype), (n, n))
+        return self._adjacency[dtype]
+
+    def fold(self, table: Tensor) -> list[tuple[float, float, float]]:
+        r"""A basis' table in :math:`\tilde L` as the same table in :math:`\hat A`."""
+        stretch = 2 / self.lambda_max
+        return [(-a * stretch, a * (stretch - 1) + b, c) for a, b, c in table.tolist()]
+
+    def __matmul__(self, x: Tensor) -> Tensor:
+        stretch = 2 / self.lambda_max
+        return (stretch - 1) * x - stretch * (self.adjacency(x.dtype) @ x)
+
+    def __repr__(self) -> str:
+        return f"ScaledLaplacian(num_nodes={self.num_nodes}, lambda_max={self.lambda_max:g})"
+
+
+def scaled_laplacian(
+    edge_index: Tensor | ScaledLaplacian,
+    edge_weight: Tensor | None = None,
+    num_nodes: int | None = None,
+    self_loops: bool = False,
+    lambda_max: LambdaMax = 2.0,
+) -> ScaledLaplacian:
+    """The scaled Laplacian of an undirected graph; the same tensors give the same object again.
+
+    Args:
+        edge_index: ``[2, num_edges]``, both directions of every edge. Repeated edges add up, self-loops are dropped.
+            An operator made before passes through.
+        edge_weight: ``[num_edges]``, non-negative.
+        num_nodes: number of nodes; by default the largest index plus one.
+        self_loops: add a loop of weight one to every node before normalising, as GCN and GPRGNN do.
+        lambda_max: the largest eigenvalue assumed: a number, or ``"estimate"`` (Lanczos).
+    """
+    if isinstance(edge_index, ScaledLaplacian):
+        return edge_index
+    n = num_nodes if num_nodes is not None else int(edge_index.max()) + 1 if edge_index.numel() else 0
+    options = (n, self_loops, lambda_max)
+    return _CACHE.lookup(
+        (edge_index, edge_weight), options, lambda: _build(edge_index, edge_weight, n, self_loops, lambda_max)
+    )
+
+
+def _build(
+    edge_index: Tensor, edge_weight: Tensor | None, n: int, self_loops: bool, lambda_max: LambdaMax
+) -> ScaledLaplacian:
+    if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= n):
+        raise ValueError(f"edge_index names a node outside of 0…{n - 1}")
+    if edge_weight is not None and edge_weight.numel() and float(edge_weight.min()) < 0:
+        raise ValueError("edge_weight must not be negative: the normalised Laplacian needs non-negative degrees")
+    if not isinstance(lambda_max, str) and lambda_max <= 0:
+        raise ValueError(f"lambda_max must be positive, got {lambda_max}")
+    weight = edge_index.new_ones(edge_index.shape[1]) if edge_weight is None else edge_weight.detach()
+    keep = edge_index[0] != edge_index[1]
+    index, weight = coalesce(edge_index[:, keep], weight[keep].double(), num_nodes=n)
+    _check_symmetric(index, weight, n)
+    if self_loops:
+        loops = torch.arange(n, device=index.device).repeat(2, 1)
+        index, weight = coalesce(torch.cat([index, loops], 1), torch.cat([weight, weight.new_ones(n)]), num_nodes=n)
+    degree = weight.new_zeros(n).scatter_add_(0, index[0], weight)
+    scale = torch.where(degree > 0, degree.rsqrt(), 0.0)
+    pattern = CSR.from_sorted(index[0], index[1], weight, (n, n))
+    unweighted = bool((weight == 1).all())
+    operator = ScaledLaplacian(pattern.indptr, pattern.indices, None if unweighted else weight, scale)
+    if lambda_max == "estimate":
+        lambda_max = largest_eigenvalue(operator.adjacency(torch.float64))
+    operator.lambda_max = float(lambda_max)
+    return operator
+
+
+def _check_symmetric(index: Tensor, weight: Tensor, n: int) -> None:
+    order = torch.argsort(index[1] * n + index[0])
+    if not torch.equal(index.flip(0)[:, order], index) or not torch.allclose(weight[order], weight):
+        raise ValueError(
+            "edge_index must hold both directions of every edge with equal weight: "
+            "a spectral filter is defined for undirected graphs (torch_geometric.utils.to_undirected makes one)"
+        )

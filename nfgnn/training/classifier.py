@@ -1,0 +1,203 @@
+"""Node classification in the manner of scikit-learn."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from nfgnn.errors import UserError
+from nfgnn.training.atomic import atomic_folder
+from nfgnn.training.config import RunConfig
+from nfgnn.training.fit import History, OnEpoch, fit
+from nfgnn.training.metrics import accuracy
+from nfgnn.transforms import FeatureScaling
+
+
+class NodeClassifier:
+    """A model of this library that learns the classes of nodes.
+
+    Args:
+        model: name of the model, see ``nfgnn models``.
+        preset: ``"best"``, ``"paper"`` or ``"none"``: where hyper-parameters that are not given come from
+            (:mod:`nfgnn.presets`, by dataset and protocol of the graph fitted).
+        seed: decides initial weights and dropout.
+        device: ``"auto"`` is a GPU where there is one.
+        **settings: hyper-parameters of the model (``K``, ``rank``, ``basis``, ``dropout``, …) and of the training (``lr``,
+            ``filter_lr``, ``weight_decay``, ``epochs``, ``features``, …).
+
+    After ``fit``: ``model_`` (the module), ``config_``, ``history_``, ``scaling_``.
+
+    Example:
+        >>> from nfgnn import NodeClassifier, load_dataset, split
+        >>> data = split(load_dataset("karate"), protocol="stratified", seed=0)
+        >>> clf = NodeClassifier("NFGNN", K=4, epochs=50).fit(data)
+        >>> clf.predict(data).shape
+        torch.Size([34])
+    """
+
+    def __init__(
+        self, model: str = "NFGNN", *, preset: str = "best", seed: int = 0, device: str = "auto", **settings: Any
+    ) -> None:
+        self.model, self.preset, self.seed, self.device, self.settings = model, preset, seed, device, settings
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """All arguments, as scikit-learn asks for them."""
+        return {
+            "model": self.model,
+            "preset": self.preset,
+            "seed": self.seed,
+            "device": self.device,
+            **self.settings,
+        }
+
+    def set_params(self, **params: Any) -> "NodeClassifier":
+        """Change arguments; takes effect with the next ``fit``."""
+        for key, value in params.items():
+            if key in ("model", "preset", "seed", "device"):
+                setattr(self, key, value)
+            else:
+                self.settings[key] = value
+        return self
+
+    def fit(self, data: Data, on_epoch: OnEpoch | None = None) -> "NodeClassifier":
+        """Learn from ``data.train_mask``, choose the epoch on ``data.val_mask``. Torch's own generator is left alone."""
+        missing = [name for name in ("train_mask", "val_mask") if data.get(name) is None]
+        if missing:
+            raise UserError(f"the graph has no {' and no '.join(missing)}: make one with nfgnn.split(data, protocol, seed)")
+        self.config_ = RunConfig.resolve(
+            self.model, self.settings, data.get("name"), data.get("protocol"), self.preset
+        )
+        self.scaling_ = FeatureScaling.fit(data.x, self.config_.training.features)
+        with torch.random.fork_rng(devices=self._cuda_devices()):
+            torch.manual_seed(self.seed)
+            self.model_: nn.Module = self.config_.build(data.num_features, data.num_classes).to(self._device())
+            self.history_: History = fit(self.model_, self._prepare(data), self.config_.training, on_epoch)
+        self.num_features_, self.num_classes_ = data.num_features, data.num_classes
+        self.class_names_: list[str] | None = data.get("class_names")
+        self.feature_names_: list[str] | None = data.get("feature_names")
+        return self
+
+    def predict_proba(self, data: Data) -> Tensor:
+        """Class probabilities of every node, ``[num_nodes, num_classes]``. ``data`` may be a graph never seen before."""
+        self.model_.eval()
+        with torch.no_grad():
+            return self.model_(*self._inputs(data)).softmax(-1).cpu()
+
+    def predict(self, data: Data) -> Tensor:
+        """The most probable class of every node."""
+        return self.predict_proba(data).argmax(-1)
+
+    def score(self, data: Data, mask: Tensor | None = None) -> float:
+        """Accuracy on the nodes of ``mask``, by default ``data.test_mask``; nodes without a label do not count."""
+        mask = data.test_mask if mask is None else mask
+        nodes = mask & (data.y >= 0).cpu()
+        if not bool(nodes.any()):
+            raise UserError("there is no labelled node in the mask to score")
+        return accuracy(self.predict_proba(data)[nodes], data.y[nodes].cpu())
+
+    def coefficients(self, data: Data) -> Tensor:
+        """Ψ: the filter coefficients of every node, ``[num_nodes, K + 1]``, in the basis of ``model_.prop``."""
+        if not hasattr(self.model_, "coefficients"):
+            raise UserError(f"{self.config_.model} has no polynomial filter, so it has no coefficients")
+        self.model_.eval()
+        with torch.no_grad():
+            psi: Tensor = self.model_.coefficients(*self._inputs(data))  # type: ignore[operator]
+        return psi.cpu()
+
+    def response(self, data: Data, nodes: Any = None, points: int = 201) -> tuple[Tensor, Tensor]:
+        """Frequencies λ in [0, λ_max] and the frequency response of every node in ``nodes`` (default: all) at them.
+
+        Returns:
+            λ ``[points]`` and one curve per node ``[len(nodes), points]``.
+        """
+        psi = self.coefficients(data)
+        prop: Any = self.model_.prop
+        x, edge_index, edge_weight = self._inputs(data)
+        lambda_max = prop.operator(x, edge_index, edge_weight).lambda_max
+        t = torch.linspace(-1, 1, points, dtype=torch.float64)
+        curves = psi.double() @ prop.basis.evaluate(t, prop.K).T
+        chosen = slice(None) if nodes is None else torch.as_tensor(nodes)
+        return (t + 1) * lambda_max / 2, curves[chosen]
+
+    def save(self, folder: str | Path) -> None:
+        """Write the fitted model to a new folder: ``classifier.json`` and ``weights.safetensors``, never a pickle."""
+        from safetensors.torch import save_file
+
+        self._check_fitted()
+        with atomic_folder(Path(folder)) as target:
+            tensors = {f"model.{k}": v.cpu().contiguous() for k, v in self.model_.state_dict().items()}
+            for name in ("mean", "deviation"):
+                if (value := getattr(self.scaling_, name)) is not None:
+                    tensors[f"scaling.{name}"] = value.cpu()
+            save_file(tensors, target / "weights.safetensors")
+            description = {
+                "config": self.config_.to_dict(),
+                "seed": self.seed,
+                "scaling": self.scaling_.how,
+                "num_features": self.num_features_,
+                "num_classes": self.num_classes_,
+                "class_names": self.class_names_,
+                "feature_names": self.feature_names_,
+            }
+            (target / "classifier.json").write_text(json.dumps(description, indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str = "auto") -> "NodeClassifier":
+        """A model written by :meth:`save`, ready to predict."""
+        from safetensors.torch import load_file
+
+        folder = Path(folder)
+        try:
+            description = json.loads((folder / "classifier.json").read_text(encoding="utf-8"))
+            tensors = load_file(folder / "weights.safetensors")
+            config = RunConfig.from_dict(description["config"])
+            self = cls(config.model, preset="none", seed=description["seed"], device=device)
+            self.config_, self.history_ = config, History()
+            self.num_features_, self.num_classes_ = description["num_features"], description["num_classes"]
+            self.class_names_, self.feature_names_ = description["class_names"], description["feature_names"]
+            statistics = (tensors.get("scaling.mean"), tensors.get("scaling.deviation"))
+            self.scaling_ = FeatureScaling(description["scaling"], *statistics)
+            self.model_ = config.build(self.num_features_, self.num_classes_).to(self._device())
+            state = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+            self.model_.load_state_dict(state)
+        except FileNotFoundError as error:
+            raise UserError(f"{folder} is not a saved model: {Path(error.filename).name} is missing") from None
+        except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
+            raise UserError(f"{folder} is not a saved model of this version, or it is damaged: {error}") from error
+        return self
+
+    def _device(self) -> torch.device:
+        if self.device == "auto":
+            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            return torch.device(self.device)
+        except RuntimeError:
+            raise UserError(f"device '{self.device}' is not known: use auto, cpu or cuda") from None
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise UserError("this NodeClassifier is not fitted yet: call fit(data) first")
+
+    def _cuda_devices(self) -> list[int]:
+        return list(range(torch.cuda.device_count())) if self._device().type == "cuda" else []
+
+    def _prepare(self, data: Data) -> Data:
+        """The graph with scaled features, on the device."""
+        copy = Data(x=self.scaling_.apply(data.x), edge_index=data.edge_index, y=data.y, num_nodes=data.num_nodes)
+        for key in ("edge_weight", "train_mask", "val_mask"):
+            if data.get(key) is not None:
+                copy[key] = data[key]
+        return copy.to(self._device())
+
+    def _inputs(self, data: Data) -> tuple[Tensor, Tensor, Tensor | None]:
+        self._check_fitted()
+        if data.num_features != self.num_features_:
+            raise UserError(
+                f"the model was trained on {self.num_features_} features, this graph has {data.num_features}"
+            )
+        prepared = self._prepare(data)
+        return prepared.x, prepared.edge_index, prepared.get("edge_weight")

@@ -1,0 +1,102 @@
+"""Everything that decides a run, beside the data and the seed."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from torch import nn
+
+from nfgnn.errors import UserError
+from nfgnn.nn.models import find_model
+from nfgnn.presets import preset
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a model is trained.
+
+    The paper's protocol: Adam, at most 1000 epochs; after ``patience`` epochs training stops as soon as the validation loss
+    exceeds the mean of its last ``patience`` values; the model of least validation loss is kept.
+    """
+
+    lr: float = 0.01
+    """Learning rate of everything but the filter."""
+    weight_decay: float = 5e-4
+    """L2 penalty of everything but the filter."""
+    filter_lr: float = 0.01
+    """Learning rate of the filter."""
+    filter_weight_decay: float = 0.0
+    """L2 penalty of the filter."""
+    epochs: int = 1000
+    patience: int = 200
+    features: str = "auto"
+    """Feature scaling: see :class:`nfgnn.transforms.FeatureScaling`."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """A model's name with its hyper-parameters, and how it is trained."""
+
+    model: str
+    hyper: dict[str, Any] = field(default_factory=dict)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    @classmethod
+    def resolve(
+        cls, model: str, settings: Mapping[str, Any], dataset: str | None, protocol: str | None, kind: str = "best"
+    ) -> "RunConfig":
+        """Preset of the dataset, overridden by ``settings``, sorted into model and training; every value written out."""
+        entry = find_model(model)
+        defaults = {
+            name: p.default
+            for name, p in inspect.signature(entry.model).parameters.items()
+            if p.default is not inspect.Parameter.empty
+        }
+        known = {f.name: f.default for f in fields(TrainingConfig)}
+        values = {**preset(entry.name, dataset, protocol, kind), **settings}
+        for key, value in values.items():
+            if key not in defaults and key not in known:
+                choices = ", ".join([*defaults, *known])
+                raise UserError(f"{entry.name} has no setting '{key}': choose one of {choices}")
+            values[key] = _coerce(key, value, (defaults | known)[key])
+        hyper = {key: values.get(key, default) for key, default in defaults.items()}
+        return cls(entry.name, hyper, TrainingConfig(**{k: v for k, v in values.items() if k in known}))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "RunConfig":
+        """The inverse of :meth:`to_dict`."""
+        settings = dict(values)
+        return cls.resolve(settings.pop("model"), settings, None, None, "none")
+
+    def to_dict(self) -> dict[str, Any]:
+        """One flat table: the model's name, its hyper-parameters, the training's."""
+        plain = {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in self.hyper.items()}
+        return {"model": self.model, **plain, **asdict(self.training)}
+
+    def build(self, num_features: int, num_classes: int) -> nn.Module:
+        """The model with fresh weights."""
+        try:
+            model: nn.Module = find_model(self.model).model(num_features, num_classes, **self.hyper)
+        except ValueError as error:
+            raise UserError(f"{self.model}: {error}") from error
+        return model
+
+
+def _coerce(key: str, value: Any, default: Any) -> Any:
+    """``value``, if it is of the default's kind; whole numbers pass for real ones."""
+    if key == "lambda_max" and value == "estimate" or default is None:
+        return value
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    match default:
+        case bool():
+            fits = isinstance(value, bool)
+        case int():
+            fits = number and value == int(value)
+        case float():
+            fits = number
+        case _:
+            fits = not number and not isinstance(value, bool)
+    if not fits:
+        raise UserError(f"{key} = {value!r} is not valid: it takes a value like {default!r}")
+    return type(default)(value) if number else value

@@ -1,0 +1,120 @@
+"""One run: a model fitted to a graph with masks."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from nfgnn.errors import UserError
+from nfgnn.training.config import TrainingConfig
+
+
+@dataclass
+class History:
+    """What was seen in every epoch, and which epoch's weights were kept."""
+
+    train_loss: list[float] = field(default_factory=list)
+    val_loss: list[float] = field(default_factory=list)
+    val_accuracy: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def epochs(self) -> int:
+        return len(self.val_loss)
+
+    @property
+    def best_epoch(self) -> int:
+        """The epoch of least validation loss, the first one where there are several; counted from 0."""
+        return min(range(self.epochs), key=self.val_loss.__getitem__)
+
+    def should_stop(self, patience: int) -> bool:
+        """Whether the newest validation loss exceeds the mean of the ``patience`` values before it."""
+        if self.epochs <= patience:
+            return False
+        return self.val_loss[-1] > sum(self.val_loss[-patience - 1 : -1]) / patience
+
+
+OnEpoch = Callable[[History], None]
+
+
+def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch | None = None) -> History:
+    """Train ``model`` on ``data`` (masks, scaled features) and leave it with the weights of least validation loss.
+
+    Randomness (dropout) comes from torch's global generator: seed it first.
+    """
+    train, val = (_nodes(data, name) for name in ("train_mask", "val_mask"))
+    y_train, y_val = data.y[train], data.y[val]
+    inputs = (data.x, data.edge_index, data.get("edge_weight"))
+    optimizer = torch.optim.Adam(parameter_groups(model, config), fused=True)
+    weights = [t for t in model.state_dict().values() if t.is_floating_point()]
+    best, best_loss, history, start = [w.clone() for w in weights], float("inf"), History(), time.perf_counter()
+    with _threads(data, model):
+        for _ in range(config.epochs):
+            model.train()
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(*inputs)[train], y_train)
+            loss.backward()
+            optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                logits = model(*inputs)[val]
+                val_loss = F.cross_entropy(logits, y_val).item()
+                accuracy = (logits.argmax(-1) == y_val).float().mean().item()
+            history.train_loss.append(loss.item())
+            history.val_loss.append(val_loss)
+            history.val_accuracy.append(accuracy)
+            if val_loss < best_loss:
+                best_loss = val_loss
+                for kept, now in zip(best, weights):
+                    kept.copy_(now)
+            if on_epoch is not None:
+                on_epoch(history)
+            if history.should_stop(config.patience):
+                break
+    history.seconds = time.perf_counter() - start
+    if best_loss == float("inf"):
+        raise UserError("the validation loss was never a number: lower the learning rates (lr, filter_lr)")
+    with torch.no_grad():
+        for kept, now in zip(best, weights):
+            now.copy_(kept)
+    return history
+
+
+def parameter_groups(model: nn.Module, config: TrainingConfig) -> list[dict[str, object]]:
+    """Two optimiser groups: the filter, which every model calls ``prop``, and the rest."""
+    filters: list[Tensor] = []
+    others: list[Tensor] = []
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            (filters if name.startswith("prop.") else others).append(parameter)
+    groups = [
+        {"params": others, "lr": config.lr, "weight_decay": config.weight_decay},
+        {"params": filters, "lr": config.filter_lr, "weight_decay": config.filter_weight_decay},
+    ]
+    return [group for group in groups if group["params"]]
+
+
+def _nodes(data: Data, mask: str) -> Tensor:
+    nodes: Tensor = data[mask].nonzero().flatten()
+    if nodes.numel() == 0:
+        raise UserError(f"{mask} is empty: training needs nodes to train on and nodes to validate on")
+    return nodes
+
+
+@contextmanager
+def _threads(data: Data, model: nn.Module) -> Iterator[None]:
+    """One thread for small work on the CPU: handing it to more costs more than it brings."""
+    before = torch.get_num_threads()
+    stored = data.x.numel() if data.x.layout == torch.strided else data.x.values().numel()
+    widest = max((p.shape[0] for p in model.parameters() if p.dim() == 2), default=1)
+    if stored * widest < 2e8 and not data.x.is_cuda:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,214 @@
+"""Many runs of one configuration, kept in a run folder that survives being killed.
+
+``RUN/config.json`` says what was run, ``RUN/seed-…/`` holds one run each (``metrics.json``, ``history.csv``,
+``classifier.json``, ``weights.safetensors``, ``coefficients.npy``), ``RUN/summary.json`` the result. While runs are missing the folder is
+called ``.RUN.partial``; every run in it is complete.
+"""
+
+import csv
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from nfgnn.errors import UserError
+from nfgnn.training.atomic import atomic_folder, atomic_write, publish
+from nfgnn.training.classifier import NodeClassifier
+from nfgnn.training.config import RunConfig
+from nfgnn.training.fit import History
+from nfgnn.training.metrics import accuracy, roc_auc, summarise
+from nfgnn.transforms import split
+
+
+class Display(Protocol):
+    """Who is told how far the work is."""
+
+    def run_started(self, seed: int, index: int, total: int, max_epochs: int) -> None: ...
+    def epoch(self, history: History) -> None: ...
+    def run_finished(self, seed: int, metrics: Mapping[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A configuration with the seeds it is to be run with."""
+
+    data: Data
+    protocol: str
+    seeds: Sequence[int]
+    config: RunConfig
+    device: str = "auto"
+
+    def description(self) -> dict[str, Any]:
+        """All that decides the numbers."""
+        return {
+            "dataset": self.data.get("name") or "graph",
+            "fingerprint": fingerprint(self.data),
+            "protocol": self.protocol,
+            "seeds": list(self.seeds),
+            "config": self.config.to_dict(),
+        }
+
+    def default_folder(self) -> Path:
+        """A folder below ``runs/`` named after the experiment: the same experiment, the same folder."""
+        what = self.description()
+        digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
+        return Path("runs") / f"{what['dataset']}-{self.config.model}-{self.protocol}-{digest}"
+
+
+def run_experiment(experiment: Experiment, folder: Path, display: Display, resume: bool = False) -> dict[str, Any]:
+    """Train every seed, write the run folder, and return its summary.
+
+    With ``resume`` runs that an earlier, killed call of the same experiment has finished are taken as they are.
+    """
+    if resume and _same(folder, experiment):
+        return read_summary(folder)
+    if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").is_file():
+        raise UserError(f"{folder} exists and is not a run folder: name another one with --out")
+    with _staging(experiment, folder, resume) as staging:
+        for index, seed in enumerate(experiment.seeds):
+            target = staging / f"seed-{seed}"
+            if not target.exists():
+                display.run_started(seed, index, len(experiment.seeds), experiment.config.training.epochs)
+                _run_seed(experiment, seed, target, display)
+            display.run_finished(seed, _read_json(target / "metrics.json"))
+        summary = _summarise(experiment, staging)
+        atomic_write(staging / "summary.json", json.dumps(summary, indent=1))
+        publish(staging, folder)
+    return read_summary(folder)
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """The summary of a finished run folder, with its path under ``run``."""
+    if not (folder / "summary.json").is_file():
+        raise UserError(f"{folder} is not a run folder: it has no summary.json (nfgnn train writes one)")
+    return {**_read_json(folder / "summary.json"), "run": str(folder)}
+
+
+def load_run(folder: Path, seed: int | None = None, device: str = "auto") -> NodeClassifier:
+    """The classifier of one seed of a run folder; by default the one of highest validation accuracy."""
+    summary = read_summary(folder)
+    if seed is None:
+        values = summary["val_accuracy"]["values"]
+        seed = summary["seeds"][max(range(len(values)), key=values.__getitem__)]
+    if seed not in summary["seeds"]:
+        raise UserError(f"{folder} has no seed {seed}: it has {', '.join(map(str, summary['seeds']))}")
+    return NodeClassifier.load(folder / f"seed-{seed}", device)
+
+
+def fingerprint(data: Data) -> str:
+    """A hash of the graph's content: edges, weights, features, labels, masks that came with it."""
+    digest = hashlib.sha256()
+    for key in ("edge_index", "edge_weight", "x", "y", "train_mask", "val_mask", "test_mask"):
+        value = data.get(key)
+        if value is None:
+            continue
+        sparse = value.layout != torch.strided
+        parts = (value.crow_indices(), value.col_indices(), value.values()) if sparse else (value,)
+        digest.update(f"{key}{tuple(value.shape)}".encode())
+        for part in parts:
+            digest.update(np.ascontiguousarray(part.cpu().numpy()).data)
+    return digest.hexdigest()[:16]
+
+
+def _run_seed(experiment: Experiment, seed: int, target: Path, display: Display) -> None:
+    data = split(experiment.data, experiment.protocol, seed)
+    settings = {k: v for k, v in experiment.config.to_dict().items() if k != "model"}
+    classifier = NodeClassifier(
+        experiment.config.model, preset="none", seed=seed, device=experiment.device, **settings
+    ).fit(data, display.epoch)
+    history, probabilities = classifier.history_, classifier.predict_proba(data)
+    metrics: dict[str, Any] = {"seed": seed}
+    for name in ("train", "val", "test"):
+        nodes = data[f"{name}_mask"] & (data.y >= 0)
+        if not bool(nodes.any()):
+            continue
+        metrics[f"{name}_accuracy"] = accuracy(probabilities[nodes], data.y[nodes])
+        if data.get("metric") == "roc_auc":
+            metrics[f"{name}_roc_auc"] = roc_auc(probabilities[nodes], data.y[nodes])
+    metrics |= {"epochs": history.epochs, "best_epoch": history.best_epoch, "seconds": history.seconds}
+    with atomic_folder(target) as partial:
+        classifier.save(partial / "model")
+        for file in (partial / "model").iterdir():
+            file.rename(partial / file.name)
+        (partial / "model").rmdir()
+        if hasattr(classifier.model_, "coefficients"):
+            np.save(partial / "coefficients.npy", classifier.coefficients(data).numpy())
+        _write_history(partial / "history.csv", history)
+        (partial / "metrics.json").write_text(json.dumps(metrics, indent=1), encoding="utf-8")
+
+
+def _write_history(path: Path, history: History) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["epoch", "train_loss", "val_loss", "val_accuracy"])
+        writer.writerows(
+            zip(range(history.epochs), history.train_loss, history.val_loss, history.val_accuracy)
+        )
+
+
+def _summarise(experiment: Experiment, staging: Path) -> dict[str, Any]:
+    what = experiment.description()
+    metrics = [_read_json(staging / f"seed-{seed}" / "metrics.json") for seed in experiment.seeds]
+    seconds, epochs = sum(m["seconds"] for m in metrics), sum(m["epochs"] for m in metrics)
+    scores = [key for key in metrics[0] if key.endswith(("_accuracy", "_roc_auc"))]
+    return {
+        "dataset": what["dataset"],
+        "model": experiment.config.model,
+        "protocol": experiment.protocol,
+        "seeds": list(experiment.seeds),
+        **{key: summarise([m[key] for m in metrics]) for key in scores},
+        "epochs": [m["epochs"] for m in metrics],
+        "seconds": seconds,
+        "epoch_ms": 1000 * seconds / max(epochs, 1),
+        "device": _device_name(experiment.device),
+        "config": what["config"],
+    }
+
+
+def _device_name(device: str) -> str:
+    cuda = torch.cuda.is_available() if device == "auto" else device.startswith("cuda")
+    return torch.cuda.get_device_name() if cuda else "cpu"
+
+
+@contextmanager
+def _staging(experiment: Experiment, folder: Path, resume: bool) -> Iterator[Path]:
+    """The folder that is worked in, held by this process alone."""
+    staging = folder.with_name(f".{folder.name}.partial")
+    staging.mkdir(parents=True, exist_ok=True)
+    handle = os.open(staging, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not resume or not _same(staging, experiment, complete=False):
+            for entry in staging.iterdir():
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+            atomic_write(staging / "config.json", json.dumps(experiment.description(), indent=1))
+        yield staging
+    except BlockingIOError:
+        raise UserError(f"another process is writing {folder}: wait for it, or name another folder with --out") from None
+    finally:
+        os.close(handle)
+
+
+def _same(folder: Path, experiment: Experiment, complete: bool = True) -> bool:
+    """Whether this folder holds this very experiment (and all of it)."""
+    if not (folder / "config.json").is_file() or (complete and not (folder / "summary.json").is_file()):
+        return False
+    return bool(_read_json(folder / "config.json") == json.loads(json.dumps(experiment.description())))
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {error}") from None
+    return content
