@@ -3,14 +3,12 @@
 What can be mended is mended, and ``data.notes`` says so in one line each; what cannot be is refused with a
 :class:`~nfgnn.errors.UserError` that says where. What comes out can be relied on:
 
-============== =====================================================================================================
-``x``          float32 [n, f], dense or ``torch.sparse_csr`` when mostly zeros; finite; raw values
-``edge_index`` int64 [2, 2E], both directions, sorted by row then column, no duplicates, no self-loops
-``edge_weight`` optional, float32 > 0, symmetric
-``y``          int64 [n] in 0 … C-1, -1 where there is no label; ``class_names`` and ``num_classes`` beside it
-masks          optional ``train_mask``, ``val_mask``, ``test_mask``: bool [n] or [n, S], disjoint, labelled nodes only
-the rest       ``name``, ``metric`` (accuracy or roc_auc), ``notes``; ``node_ids``, ``feature_names`` where known
-============== =====================================================================================================
+- ``x``: float32 [n, f], dense or ``torch.sparse_csr`` when mostly zeros; finite, raw values.
+- ``edge_index``: int64 [2, 2E], both directions, sorted by row then column, no duplicates, no self-loops.
+- ``edge_weight``: optional; float32 > 0, symmetric.
+- ``y``: int64 [n] in 0 … C-1, -1 where there is no label; ``class_names`` and ``num_classes`` beside it.
+- ``train_mask``, ``val_mask``, ``test_mask``: optional; bool [n] or [n, S], disjoint, labelled nodes only.
+- ``name``, ``metric`` (accuracy or roc_auc) and ``notes``; ``node_ids`` and ``feature_names`` where known.
 """
 
 from typing import Any
@@ -47,6 +45,7 @@ def check_graph(
     metric: str = "accuracy",
     need_labels: bool = True,
     where: str | None = None,
+    sorted_edges: bool = False,
 ) -> Data:
     """Check and mend a graph.
 
@@ -56,13 +55,18 @@ def check_graph(
         metric: what predictions are scored by, unless ``data.metric`` says.
         need_labels: refuse a graph without two classes; ``False`` for a graph that is only predicted on.
         where: what error messages name, by default the graph's name.
+        sorted_edges: the links are two-way, sorted and unique already (a memory map that must not be copied).
     """
     name = str(name or data.get("name") or "graph")
     where = where or name
     n = _count_nodes(data, where)
     source, target, weight = _edges(data, n, where)
-    links, weights, notes = undirected(source, target, n, weight)
-    edge_index = torch.from_numpy(links)
+    notes: list[str] = []
+    if sorted_edges:
+        edge_index, weights = data.edge_index, weight
+    else:
+        links, weights, notes = undirected(source, target, n, weight)
+        edge_index = torch.from_numpy(links)
     x = _features(data, edge_index, n, notes, where)
     y, class_names = _labels(data, n, notes, where)
     notes += _odd_nodes(edge_index, y, n)
@@ -117,7 +121,8 @@ def _edges(data: Data, n: int, where: str) -> tuple[np.ndarray, np.ndarray, np.n
     if outside is not None:
         end, link = np.argwhere(outside)[0]
         raise UserError(
-            f"{where}: link {link} (counted from 0) names node {links[end, link]}, but the {n:,} nodes are numbered 0 … {n - 1}."
+            f"{where}: link {link} (counted from 0) names node {links[end, link]}, but the {n:,} nodes are "
+            f"numbered 0 … {n - 1}."
         )
     links = links.astype(np.int64, copy=False)
     return links[0], links[1], _weights(data.get("edge_weight"), links.shape[1], where)

@@ -1,7 +1,8 @@
 """Any list of links → the one form the rest of the library expects.
 
-That form: both directions of every link, sorted by row and then column, no link twice, no self-loop. The work is one sort of
-the undirected pairs and one counting pass, because a sorted upper triangle is most of a sorted symmetric matrix already.
+That form: both directions of every link, sorted by row and then column, no link twice, no self-loop. The work
+is one sort of the undirected pairs and one counting pass, because a sorted upper triangle is most of a sorted
+symmetric matrix already.
 """
 
 import numpy as np
@@ -18,11 +19,13 @@ def undirected(
 ) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
     """Make links two-way, sorted and unique.
 
-    Weights of a link that is listed more than once in one direction are added up; when both directions are listed, the link
-    gets the mean of the two sums (so that a symmetric listing keeps its weights). Links of weight 0 are dropped.
+    Weights of a link that is listed more than once in one direction are added up; when both directions are
+    listed, the link gets the mean of the two sums (so that a symmetric listing keeps its weights). Links of
+    weight 0 are dropped.
 
     Returns:
-        ``edge_index`` [2, 2E] int64, the aligned weights or ``None``, and one line for each thing that was changed.
+        ``edge_index`` [2, 2E] int64, the aligned weights or ``None``, and one line for each thing that was
+        changed.
     """
     if num_nodes > MAX_NODES:
         raise UserError(f"the graph has {num_nodes:,} nodes; at most {MAX_NODES:,} can be indexed safely.")
@@ -72,8 +75,8 @@ def _starts(values: np.ndarray) -> np.ndarray:
 def _both_directions(low: np.ndarray, high: np.ndarray, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """A sorted upper triangle → the sorted symmetric edge list, and which pair each entry came from.
 
-    In row r the entries left of the diagonal (the transposed triangle) come before those right of it, so every entry's
-    place follows from two row pointers, with no second sort.
+    In row r the entries left of the diagonal (the transposed triangle) come before those right of it, so
+    every entry's place follows from two row pointers, with no second sort.
     """
     pairs = len(low)
     upper = np.zeros(num_nodes + 1, dtype=np.int64)

@@ -1,8 +1,8 @@
 """Features in whatever form → one float32 matrix, dense or CSR, without a NaN.
 
-Bag-of-words features are mostly zeros; they stay (or become) ``torch.sparse_csr``, which makes the first layer several times
-faster and CiteSeer a few megabytes instead of fifty. Everything here walks over blocks of rows, so that a memory-mapped matrix
-of a hundred gigabytes is checked without being read into memory at once.
+Bag-of-words features are mostly zeros; they stay (or become) ``torch.sparse_csr``, which makes the first
+layer several times faster and CiteSeer a few megabytes instead of fifty. Everything here walks over blocks of
+rows, so that a memory-mapped matrix of a hundred gigabytes is checked without being read into memory at once.
 """
 
 import warnings
@@ -21,7 +21,7 @@ _BLOCK = 2**24  # entries looked at in one go
 
 
 def check_features(x: object, where: str) -> Tensor:
-    """Return ``x`` as float32 [n, f], dense or ``torch.sparse_csr`` by its density; refuse NaN and infinity."""
+    """Return ``x`` as float32 [n, f], dense or ``torch.sparse_csr`` by its density; refuse NaN and inf."""
     if sparse.issparse(x):
         return _compact(_from_scipy(x), where)
     if isinstance(x, np.ndarray):
@@ -55,7 +55,8 @@ def _compact(x: Tensor, where: str) -> Tensor:
     else:
         nonzero = 0
         for start, block in _blocks(x):
-            # The sum is finite only if every term is (save for an overflow, which the exact look then clears).
+            # The sum is finite only if every term is (save for an overflow, which the exact look then
+            # clears).
             if not bool(torch.isfinite(block.sum())) and not bool(torch.isfinite(block).all()):
                 row, column = (~torch.isfinite(block)).nonzero()[0].tolist()
                 _refuse_value(block[row, column], start + row, column, where)
@@ -74,7 +75,8 @@ def _blocks(x: Tensor) -> Iterator[tuple[int, Tensor]]:
 
 def _refuse_value(value: Tensor, row: int, column: int, where: str) -> None:
     raise UserError(
-        f"{where}: the feature in row {row}, column {column} (counted from 0) is {value.item()}; fill the gap or drop the column."
+        f"{where}: the feature in row {row}, column {column} (counted from 0) is {value.item()}; "
+        "fill the gap or drop the column."
     )
 
 
@@ -101,6 +103,6 @@ def _quiet_csr(x: Tensor) -> Tensor:
 
 
 def degree_features(edge_index: Tensor, num_nodes: int) -> Tensor:
-    """What a graph without features gets: a constant and log(1 + degree), which also mean something on another graph."""
+    """For a graph without features: a constant and log(1 + degree); both carry over to other graphs."""
     degree = torch.bincount(edge_index[0], minlength=num_nodes).float()
     return torch.stack([torch.ones(num_nodes), degree.log1p()], dim=1)

@@ -1,15 +1,16 @@
 r"""The built-in graph: a contextual stochastic block model with a dial for *mixed* local homophily.
 
-Every node has a class and a **local pattern**. Nodes of pattern 0 are homophilic, nodes of pattern 1 are heterophilic and
-nodes of pattern 2 have random neighbourhoods. Links join nodes of the same pattern only, so a node's whole neighbourhood
-follows its pattern: a link stays within the class with probability ``homophily[pattern]`` (:math:`1/C` for pattern 2) and
-goes to one of the other classes, uniformly, otherwise. Features are
+Every node has a class and a **local pattern**. Nodes of pattern 0 are homophilic, nodes of pattern 1 are
+heterophilic and nodes of pattern 2 have random neighbourhoods. Links join nodes of the same pattern only, so
+a node's whole neighbourhood follows its pattern: a link stays within the class with probability
+``homophily[pattern]`` (:math:`1/C` for pattern 2) and goes to one of the other classes, uniformly, otherwise.
+Features are
 
 .. math::
     x_i = s \, \tfrac{\sqrt{f}}{2} \, \mu_{y_i} + \varepsilon_i, \qquad \varepsilon_i \sim \mathcal{N}(0, I),
 
-with unit class means :math:`\mu_c` and signal :math:`s`. One filter for all nodes cannot serve both patterns, which is why
-this graph is the first thing to try a node-oriented filter on.
+with unit class means :math:`\mu_c` and signal :math:`s`. One filter for all nodes cannot serve both patterns,
+which is why this graph is the first thing to try a node-oriented filter on.
 """
 
 from collections.abc import Sequence
@@ -41,7 +42,8 @@ def mixed_graph(
         num_features: number of features.
         signal: strength of the class means; 0 makes the features useless.
         shares: shares of the homophilic, heterophilic and random pattern; they sum to 1.
-        homophily: probability that a link stays in its class, for the homophilic and the heterophilic pattern.
+        homophily: probability that a link stays in its class, for the homophilic and the heterophilic
+        pattern.
         seed: seed of the generator.
 
     Returns:
@@ -106,7 +108,8 @@ def _check_arguments(
         )
     if len(shares) != 3 or min(shares) < 0 or abs(sum(shares) - 1) > 0.02:
         raise UserError(
-            f"mixed: shares must be three shares that sum to 1 (homophilic, heterophilic, random); got {shares}."
+            "mixed: shares must be three shares that sum to 1 (homophilic, heterophilic, random); "
+            f"got {shares}."
         )
     if len(homophily) != 2 or not all(0 <= h <= 1 for h in homophily):
         raise UserError(

@@ -1,13 +1,13 @@
 """Where raw files are looked for, and where our own files go.
 
-The order: the ``root`` argument, the environment variable ``NFGNN_DATA``, the cache folder. Roots are only ever read; whatever
-is written (downloads, finished graphs) goes below the cache folder.
+The order: the ``root`` argument, the environment variable ``NFGNN_DATA``, the cache folder. Roots are only
+ever read; whatever is written (downloads, finished graphs) goes below the cache folder.
 """
 
 import os
 from pathlib import Path
 
-from nfgnn.datasets.registry import Entry
+from nfgnn.datasets.entry import Entry
 from nfgnn.errors import UserError
 
 
@@ -27,7 +27,8 @@ def roots(root: str | Path | None) -> list[Path]:
 def find(entry: Entry, root: str | Path | None = None) -> Path | None:
     """The folder that holds all raw files of the dataset, or ``None``.
 
-    Below a root the files may lie as ``Planetoid/Cora/raw`` or, as a single dataset class leaves them, as ``Cora/raw``.
+    Below a root the files may lie as ``Planetoid/Cora/raw`` or, as a single dataset class leaves them, as
+    ``Cora/raw``.
     """
     shorter = entry.folder.split("/", 1)[-1]
     for place in roots(root):

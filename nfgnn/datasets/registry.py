@@ -1,49 +1,15 @@
 """The table of names: one entry per dataset, and nothing else to touch for a new one.
 
-An entry says where the raw files lie below a data root, where they are published, how they are read, and what is known about
-the graph. Edges are undirected, without self-loops and duplicates, where we have measured them (``measured``); for the others
-they are as the source states them, which may count both directions.
+Edges are undirected, without self-loops and duplicates, where we have measured them (``measured``); for the
+others they are as the source states them, which may count both directions.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nfgnn.datasets.entry import Entry
 from nfgnn.datasets.readers import read_linkx_mat, read_npz_entry, read_ogb, read_ogb_mapped, read_pyg
 from nfgnn.errors import UserError
-
-Reader = Callable[["Entry", Path], Any]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What we know about one dataset."""
-
-    name: str
-    title: str
-    reader: Reader
-    folder: str  # below the data root
-    urls: dict[str, str]  # file in the folder → address; an archive unpacks into the folder
-    nodes: int
-    edges: int
-    features: int
-    classes: int
-    source: str
-    megabytes: float  # of the download, about
-    metric: str = "accuracy"
-    pyg: tuple[str, dict[str, Any]] | None = None  # class and arguments
-    archive: bool = False
-    measured: bool = False
-    defect: str = ""
-    licence: str = "not stated"
-    files: tuple[str, ...] = field(default=())  # what must be there, when it is not the keys of `urls`
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        """The raw files that must be present."""
-        return self.files or tuple(self.urls)
-
 
 _PLANETOID = "https://github.com/kimiyoung/planetoid/raw/master/data"
 _SHCHUR = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz"
@@ -113,17 +79,16 @@ def _heterophilous(
 ) -> Entry:
     file = name.replace("-", "_")
     return Entry(
-        name, name.capitalize(), read_pyg, f"HeterophilousGraphDataset/{file}/raw", {f"{file}.npz": f"{_HETERO}/{file}.npz"},
+        name, name.capitalize(), read_pyg, f"HeterophilousGraphDataset/{file}/raw",
+        {f"{file}.npz": f"{_HETERO}/{file}.npz"},
         nodes, edges, features, classes, _CRITICAL, mb, metric=metric,
         pyg=("HeterophilousGraphDataset", {"name": name}), licence="MIT (repository)",
     )  # fmt: skip
 
 
-def _npz(
-    name: str, title: str, file: str, nodes: int, edges: int, features: int, classes: int, **more: Any
-) -> Entry:
+def _npz(name: str, file: str, nodes: int, edges: int, features: int, classes: int, **more: Any) -> Entry:
     return Entry(
-        name, title, read_npz_entry, "npz", {file: f"{_HETERO}/{file}"}, nodes, edges, features, classes,
+        name, name.capitalize(), read_npz_entry, "npz", {file: f"{_HETERO}/{file}"}, nodes, edges, features, classes,
         _CRITICAL, licence="MIT (repository)", **more,
     )  # fmt: skip
 
@@ -139,7 +104,8 @@ def _linkx(
     **more: Any,
 ) -> Entry:
     return Entry(
-        name, Path(file).stem, read_pyg, f"LINKXDataset/{name}/raw", {"data.mat": f"{_LINKX}/{file.replace(' ', '%20')}"},
+        name, Path(file).stem, read_pyg, f"LINKXDataset/{name}/raw",
+        {"data.mat": f"{_LINKX}/{file.replace(' ', '%20')}"},
         nodes, edges, features, 2, _LIM, mb, metric=metric, pyg=("LINKXDataset", {"name": name}), **more,
     )  # fmt: skip
 
@@ -170,7 +136,11 @@ def _ogb(
     )  # fmt: skip
 
 
-_TWINS = "about half of the nodes have an exact twin (same neighbours, same label), so test labels leak; see the -filtered version"
+_TWINS = (
+    "about half of the nodes have an exact twin (same neighbours, same label), so test labels leak; "
+    "see the -filtered version"
+)
+_WIKI = "WikipediaNetwork"
 
 _TABLE = [
     _planetoid("Cora", 2708, 5278, 1433, 7, 0.4),
@@ -183,22 +153,18 @@ _TABLE = [
     _shchur("Amazon", "Photo", "amazon_electronics_photo.npz", 7650, 119081, 745, 8, 1.8),
     _shchur("Coauthor", "CS", "ms_academic_cs.npz", 18333, 81894, 6805, 15, 5),
     _shchur("Coauthor", "Physics", "ms_academic_phy.npz", 34493, 247962, 8415, 5, 10),
-    _geom_gcn(
-        "chameleon", "WikipediaNetwork", "WikipediaNetwork/chameleon/geom_gcn/raw", 2277, 31371, 2325, 5, 11, defect=_TWINS
-    ),
-    _geom_gcn(
-        "squirrel", "WikipediaNetwork", "WikipediaNetwork/squirrel/geom_gcn/raw", 5201, 198353, 2089, 5, 24, defect=_TWINS
-    ),
-    _npz("chameleon-filtered", "Chameleon without twins", "chameleon_filtered.npz", 890, 8854, 2325, 5, megabytes=0.2),
-    _npz("squirrel-filtered", "Squirrel without twins", "squirrel_filtered.npz", 2223, 46998, 2089, 5, megabytes=0.6),
+    _geom_gcn("chameleon", _WIKI, f"{_WIKI}/chameleon/geom_gcn/raw", 2277, 31371, 2325, 5, 11, defect=_TWINS),
+    _geom_gcn("squirrel", _WIKI, f"{_WIKI}/squirrel/geom_gcn/raw", 5201, 198353, 2089, 5, 24, defect=_TWINS),
+    _npz("chameleon-filtered", "chameleon_filtered.npz", 890, 8854, 2325, 5, megabytes=0.2),
+    _npz("squirrel-filtered", "squirrel_filtered.npz", 2223, 46998, 2089, 5, megabytes=0.6),
     _geom_gcn("actor", "Actor", "Actor/raw", 7600, 26659, 932, 5, 0.6),
-    _geom_gcn("texas", "WebKB", "WebKB/texas/raw", 183, 279, 1703, 5, 0.6, defect="one class has a single node"),
+    _geom_gcn("texas", "WebKB", "WebKB/texas/raw", 183, 279, 1703, 5, 0.6, defect="a class of one node"),
     _geom_gcn(
         "cornell", "WebKB", "WebKB/cornell/raw", 183, 277, 1703, 5, 0.6,
         defect="the published file holds the nodes (features and labels) of Texas under Cornell's links; "
         "cornell-genuine is the real one",
     ),
-    _npz("cornell-genuine", "Cornell, the real one", "cornell.npz", 183, 277, 1703, 5, megabytes=0.03, measured=True),
+    _npz("cornell-genuine", "cornell.npz", 183, 277, 1703, 5, megabytes=0.03, measured=True),
     _geom_gcn("wisconsin", "WebKB", "WebKB/wisconsin/raw", 251, 450, 1703, 5, 0.9),
     _heterophilous("roman-empire", 22662, 32927, 300, 18, 24),
     _heterophilous("amazon-ratings", 24492, 93050, 300, 5, 27),
@@ -216,7 +182,7 @@ _TABLE = [
         {"pokec.mat": _DRIVE + "1dNs5E7BrWJbgcHeQ_zuy5Ozp2tRCWG0y"}, 1632803, 30622564, 65, 2, _LIM, 200,
     ),
     _ogb("ogbn-arxiv", "arxiv.zip", "time", 169343, 1166243, 128, 40, 81, "ODC-BY"),
-    _ogb("ogbn-products", "products.zip", "sales_ranking", 2449029, 61859140, 100, 47, 1380, "Amazon licence"),
+    _ogb("ogbn-products", "products.zip", "sales_ranking", 2449029, 61859140, 100, 47, 1380, "Amazon"),
     _ogb("ogbn-papers100m", "papers100M-bin.zip", "time", 111059956, 1615685872, 128, 172, 57000, "ODC-BY"),
 ]  # fmt: skip
 
@@ -230,7 +196,7 @@ def names() -> list[str]:
 
 
 def canonical(name: str) -> str | None:
-    """The registered name that ``name`` means, whatever its case, dashes, underscores and spaces; else ``None``."""
+    """The registered name that ``name`` means, whatever its case, dashes and spaces; else ``None``."""
     wanted = _squeeze(name)
     return next((known for known in names() if _squeeze(known) == wanted), None)
 

@@ -1,16 +1,14 @@
-"""The ``.mat`` files of the LINKX study that PyG has no class for: ``edge_index``, ``node_feat``, ``label``."""
+"""``.mat`` files of the LINKX study that PyG has no class for: ``edge_index``, ``node_feat``, ``label``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch_geometric.data import Data
 
-if TYPE_CHECKING:
-    from nfgnn.datasets.registry import Entry
+from nfgnn.datasets.entry import Entry
 
 
-def read_linkx_mat(entry: "Entry", folder: Path) -> Data:
+def read_linkx_mat(entry: Entry, folder: Path) -> Data:
     """Read pokec, which is laid out as genius is."""
     from scipy.io import loadmat
 

@@ -1,7 +1,7 @@
 """Datasets that PyTorch Geometric has a class for.
 
-A class writes its ``processed`` folder beside the raw files, which a data root must not suffer. So the raw files are linked
-into a temporary folder, the class does its work there, and only the graph survives.
+A class writes its ``processed`` folder beside the raw files, which a data root must not suffer. So the raw
+files are linked into a temporary folder, the class does its work there, and only the graph survives.
 """
 
 import contextlib
@@ -9,18 +9,16 @@ import io
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from torch_geometric.data import Data
 
+from nfgnn.datasets.entry import Entry
 from nfgnn.datasets.labels import UNLABELLED
 
-if TYPE_CHECKING:
-    from nfgnn.datasets.registry import Entry
 
-
-def read_pyg(entry: "Entry", folder: Path) -> Data:
+def read_pyg(entry: Entry, folder: Path) -> Data:
     """Read the raw files in ``folder`` through the entry's PyG class."""
     assert entry.pyg is not None
     class_name, arguments = entry.pyg
@@ -44,7 +42,8 @@ def _dataset_class(name: str) -> Any:
 
     found = getattr(classes, name)
     if name == "LINKXDataset":
-        # The ten splits of Penn94 are a pickled array. The protocol here draws its own, so the file is not even opened.
+        # The ten splits of Penn94 are a pickled array. The protocol here draws its own, so the file is not
+        # even opened.
         return type(name, (found,), {"splits": {}})
     return found
 
@@ -57,6 +56,6 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _without_label(folder: Path) -> np.ndarray:
-    """CiteSeer's test nodes that its files say nothing about; PyG fills them in with zeros, which reads as class 0."""
+    """CiteSeer's test nodes that its files say nothing about; PyG's zeros for them read as class 0."""
     given = np.loadtxt(folder / "ind.citeseer.test.index", dtype=np.int64)
     return np.setdiff1d(np.arange(given.min(), given.max() + 1), given)
