@@ -137,8 +137,8 @@ def _load_object(source: Any, need_labels: bool, options: dict[str, Any]) -> Dat
             data, name=str(source.name or "graph"), need_labels=need_labels, where="the NetworkX graph"
         )
     raise UserError(
-        f"a {type(source).__name__} is not a graph; give a name, a path, a PyG Data, a NetworkX graph, a SciPy "
-        "sparse adjacency matrix, or nodes= and edges= as data frames."
+        f"a {type(source).__name__} is not a graph; give a name, a path, a PyG Data, a NetworkX graph, a "
+        "SciPy sparse adjacency matrix, or nodes= and edges= as data frames."
     )
 
 

@@ -20,8 +20,8 @@ def find_table(folder: Path, stem: str) -> Path:
     found = [folder / f"{stem}{ending}" for ending in ENDINGS if (folder / f"{stem}{ending}").is_file()]
     if not found:
         raise UserError(
-            f"{folder}: there is no {stem}.csv or {stem}.parquet; a graph is a folder with nodes.csv (columns "
-            "id, label and features) and edges.csv (columns source, target)."
+            f"{folder}: there is no {stem}.csv or {stem}.parquet; a graph is a folder with nodes.csv "
+            "(columns id, label and features) and edges.csv (columns source, target)."
         )
     if len(found) > 1:
         raise UserError(f"{folder}: both {found[0].name} and {found[1].name} are there; keep one of them.")
