@@ -9,6 +9,7 @@ Rooms, in the order data walks through them: ``datasets``, ``transforms``, ``bas
 ``training``, ``analysis``, ``report``; ``cli`` is the command line.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from nfgnn.transforms import split
 
 __version__ = "0.1.0"
+
+# torch says this of every sparse CSR tensor; all that is used of them here is covered by the tests.
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
 
 # Loaded when first asked for: `nfgnn --help` must not wait for torch.
 _HOME = {

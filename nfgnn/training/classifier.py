@@ -74,9 +74,8 @@ class NodeClassifier:
         self.scaling_ = FeatureScaling.fit(data.x, self.config_.training.features)
         with torch.random.fork_rng(devices=self._cuda_devices()):
             torch.manual_seed(self.seed)
-            self.model_: nn.Module = self.config_.build(data.num_features, data.num_classes).to(self._device())
+            self.model_: nn.Module = self._build(data.num_features, data.num_classes, data.num_nodes)
             self.history_: History = fit(self.model_, self._prepare(data), self.config_.training, on_epoch)
-        self.num_features_, self.num_classes_ = data.num_features, data.num_classes
         self.class_names_: list[str] | None = data.get("class_names")
         self.feature_names_: list[str] | None = data.get("feature_names")
         return self
@@ -116,12 +115,15 @@ class NodeClassifier:
         """
         psi = self.coefficients(data)
         prop: Any = self.model_.prop
-        x, edge_index, edge_weight = self._inputs(data)
-        lambda_max = prop.operator(x, edge_index, edge_weight).lambda_max
         t = torch.linspace(-1, 1, points, dtype=torch.float64)
         curves = psi.double() @ prop.basis.evaluate(t, prop.K).T
         chosen = slice(None) if nodes is None else torch.as_tensor(nodes)
-        return (t + 1) * lambda_max / 2, curves[chosen]
+        return (t + 1) * self.lambda_max(data) / 2, curves[chosen]
+
+    def lambda_max(self, data: Data) -> float:
+        """The largest graph frequency that the filter assumes for this graph."""
+        prop: Any = self.model_.prop
+        return float(prop.operator(*self._inputs(data)).lambda_max)
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to a new folder: ``classifier.json`` and ``weights.safetensors``, never a pickle."""
@@ -140,6 +142,7 @@ class NodeClassifier:
                 "scaling": self.scaling_.how,
                 "num_features": self.num_features_,
                 "num_classes": self.num_classes_,
+                "num_nodes": self.num_nodes_,
                 "class_names": self.class_names_,
                 "feature_names": self.feature_names_,
             }
@@ -157,11 +160,11 @@ class NodeClassifier:
             config = RunConfig.from_dict(description["config"])
             self = cls(config.model, preset="none", seed=description["seed"], device=device)
             self.config_, self.history_ = config, History()
-            self.num_features_, self.num_classes_ = description["num_features"], description["num_classes"]
             self.class_names_, self.feature_names_ = description["class_names"], description["feature_names"]
             statistics = (tensors.get("scaling.mean"), tensors.get("scaling.deviation"))
             self.scaling_ = FeatureScaling(description["scaling"], *statistics)
-            self.model_ = config.build(self.num_features_, self.num_classes_).to(self._device())
+            sizes = (description[f"num_{what}"] for what in ("features", "classes", "nodes"))
+            self.model_ = self._build(*sizes)
             state = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
             self.model_.load_state_dict(state)
         except FileNotFoundError as error:
@@ -169,6 +172,11 @@ class NodeClassifier:
         except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
             raise UserError(f"{folder} is not a saved model of this version, or it is damaged: {error}") from error
         return self
+
+    def _build(self, num_features: int, num_classes: int, num_nodes: int) -> nn.Module:
+        """A new model for a graph of this size; the size is kept."""
+        self.num_features_, self.num_classes_, self.num_nodes_ = num_features, num_classes, num_nodes
+        return self.config_.build(num_features, num_classes, num_nodes).to(self._device())
 
     def _device(self) -> torch.device:
         if self.device == "auto":

@@ -74,10 +74,12 @@ class RunConfig:
         plain = {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in self.hyper.items()}
         return {"model": self.model, **plain, **asdict(self.training)}
 
-    def build(self, num_features: int, num_classes: int) -> nn.Module:
-        """The model with fresh weights."""
+    def build(self, num_features: int, num_classes: int, num_nodes: int) -> nn.Module:
+        """The model with fresh weights. Only a model that asks for ``num_nodes``, such as LINK, is told it."""
+        constructor = find_model(self.model).model
+        size = {"num_nodes": num_nodes} if "num_nodes" in inspect.signature(constructor).parameters else {}
         try:
-            model: nn.Module = find_model(self.model).model(num_features, num_classes, **self.hyper)
+            model: nn.Module = constructor(num_features, num_classes, **size, **self.hyper)
         except ValueError as error:
             raise UserError(f"{self.model}: {error}") from error
         return model

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 import torch.nn.functional as F
@@ -46,7 +46,12 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
     """Train ``model`` on ``data`` (masks, scaled features) and leave it with the weights of least validation loss.
 
     Randomness (dropout) comes from torch's global generator: seed it first.
+
+    A model may say more about its training. ``pretraining()`` returns ``(part, epochs)`` pairs: these parts are fitted alone
+    first, in the same way. ``training_loss(x, edge_index, edge_weight, nodes, y)`` stands in for the cross-entropy of its logits.
     """
+    for part, epochs in getattr(model, "pretraining", list)():
+        fit(part, data, replace(config, epochs=epochs))
     train, val = (_nodes(data, name) for name in ("train_mask", "val_mask"))
     y_train, y_val = data.y[train], data.y[val]
     inputs = (data.x, data.edge_index, data.get("edge_weight"))
@@ -57,7 +62,7 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
         for _ in range(config.epochs):
             model.train()
             optimizer.zero_grad()
-            loss = F.cross_entropy(model(*inputs)[train], y_train)
+            loss = training_loss(model, inputs, train, y_train)
             loss.backward()
             optimizer.step()
             model.eval()
@@ -83,6 +88,15 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
         for kept, now in zip(best, weights):
             now.copy_(kept)
     return history
+
+
+def training_loss(
+    model: nn.Module, inputs: tuple[Tensor, Tensor, Tensor | None], nodes: Tensor, y: Tensor
+) -> Tensor:
+    """The model's own loss on the training nodes if it defines one, else the cross-entropy of its logits."""
+    if hasattr(model, "training_loss"):
+        return model.training_loss(*inputs, nodes, y)  # type: ignore[operator, no-any-return]
+    return F.cross_entropy(model(*inputs)[nodes], y)
 
 
 def parameter_groups(model: nn.Module, config: TrainingConfig) -> list[dict[str, object]]:

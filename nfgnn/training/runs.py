@@ -143,6 +143,7 @@ def _run_seed(experiment: Experiment, seed: int, target: Path, display: Display)
         (partial / "model").rmdir()
         if hasattr(classifier.model_, "coefficients"):
             np.save(partial / "coefficients.npy", classifier.coefficients(data).numpy())
+            metrics["filter"] = {"basis": str(classifier.model_.prop.basis), "lambda_max": classifier.lambda_max(data)}
         _write_history(partial / "history.csv", history)
         (partial / "metrics.json").write_text(json.dumps(metrics, indent=1), encoding="utf-8")
 
@@ -171,6 +172,7 @@ def _summarise(experiment: Experiment, staging: Path) -> dict[str, Any]:
         "seconds": seconds,
         "epoch_ms": 1000 * seconds / max(epochs, 1),
         "device": _device_name(experiment.device),
+        "filter": metrics[0].get("filter"),
         "config": what["config"],
     }
 
