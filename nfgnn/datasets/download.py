@@ -47,7 +47,9 @@ def how_to_place(entry: Entry) -> str:
     """What to put where when there is no network."""
     folder = cache_folder() / "raw" / entry.folder
     root = f"or into {entry.folder} below the folder that --root or NFGNN_DATA names"
-    fetched = ", ".join(sorted(set(entry.urls.values())))
+    fetched = ", ".join(
+        sorted({url.rpartition("/")[0] if len(entry.urls) > 1 else url for url in entry.urls.values()})
+    )
     return (
         f"Put the files {', '.join(entry.required)} into {folder} ({root}). They are published at: {fetched}"
     )

@@ -43,7 +43,12 @@ def undirected(
     key = (low.astype(np.int64) * num_nodes + high) * 2 + (source > target)
     pair, pair_weight, directed = _unique_pairs(key, weight)
     notes += _counted(len(key) - directed, "merged {}", "duplicate link")
-    notes += _counted(2 * len(pair) - directed, "made {} two-way", "one-way link")
+    if directed == len(
+        pair
+    ):  # each listed once: undirected links in a common notation, or all of them directed
+        notes += _counted(directed, "took {} as undirected", "link")
+    else:
+        notes += _counted(2 * len(pair) - directed, "made {} two-way", "one-way link")
     edge_index, order = _both_directions(pair // num_nodes, pair % num_nodes, num_nodes)
     return edge_index, None if pair_weight is None else pair_weight[order].astype(np.float32), notes
 

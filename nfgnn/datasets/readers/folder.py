@@ -70,13 +70,13 @@ def graph_from_tables(
         )
     ]
     data = Data(edge_index=torch.from_numpy(np.stack(ends)), node_ids=ids.to_numpy(zero_copy_only=False))
-    data.x, data.feature_names = _features(nodes, columns, nodes_name)
     labels = _optional(nodes, columns, "label_column", nodes_name)
     if labels is not None:
         data.y, data.class_names = _labels(labels, f"{nodes_name}, column {columns.label_column!r}")
     splits = _optional(nodes, columns, "split_column", nodes_name)
     if splits is not None:
         _add_masks(data, splits, columns.split_column, nodes_name)
+    data.x, data.feature_names = _features(nodes, columns, nodes_name)
     weight = _optional(edges, columns, "weight_column", edges_name)
     if weight is not None:
         data.edge_weight = torch.from_numpy(numbers(weight, columns.weight_column, edges_name, "weight"))
@@ -86,9 +86,10 @@ def graph_from_tables(
 def _column(table: pa.Table, name: str, file: str, option: str) -> pa.ChunkedArray:
     if name not in table.column_names:
         found = ", ".join(table.column_names[:12]) + (", …" if len(table.column_names) > 12 else "")
-        flag = f"--{option.replace('_', '-')}"
+        role = option.split("_")[0]
         raise UserError(
-            f"{file}: there is no column {name!r} (found: {found}); rename it, or name yours with {flag}."
+            f"{file}: there is no column {name!r} (found: {found}); rename it, or say --column {role}=NAME "
+            f"(in Python: {option}=NAME)."
         )
     return table[name]
 

@@ -56,7 +56,7 @@ def _parsed(column: pa.ChunkedArray, name: str, file: str, what: str) -> pa.Chun
         except (TypeError, ValueError):
             raise UserError(
                 f"{file}: row {row}, column {name!r}: {str(value)[:60]!r} is not a number; every column "
-                f"without a meaning of its own is a {what}: encode it, or --drop-columns {name}."
+                f"without a meaning of its own is a {what}: encode it, or say --column drop={name}."
             ) from None
     raise UserError(f"{file}: column {name!r} of type {column.type} cannot be used as a {what}.")
 
