@@ -27,6 +27,14 @@ Dataset = Annotated[
 Root = Annotated[
     Path | None, typer.Option(help="Folder with raw datasets; else $NFGNN_DATA, else the user's cache folder.")
 ]
+Column = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ROLE=NAME",
+        help="Another name for a column of your own graph: id, label, split, source, target, weight; "
+        "drop=NAME leaves a column out of the features. Repeatable.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
 
 
@@ -54,6 +62,7 @@ def train(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     root: Root = None,
+    column: Column = None,
     out: Annotated[Path | None, typer.Option(help="Run folder to write. Default: one below runs/.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a killed command stopped.")] = False,
     json_: Json = False,
@@ -64,7 +73,7 @@ def train(
     from nfgnn.training import Experiment, RunConfig, run_experiment
     from nfgnn.training.progress import RunDisplay
 
-    data = load_dataset(dataset, root=root)
+    data = load_dataset(dataset, root=root, **_columns(column))
     _say_notes(data)
     config = RunConfig.resolve(model, _settings(set_ or []), data.get("name"), protocol, preset)
     experiment = Experiment(data, protocol, list(range(seed, seed + runs)), config, device)
@@ -104,6 +113,7 @@ def predict(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     root: Root = None,
+    column: Column = None,
 ) -> None:
     """Apply a trained model to a graph, also to one that it has never seen."""
     from nfgnn.datasets import load_dataset
@@ -111,11 +121,55 @@ def predict(
     from nfgnn.training import load_run
 
     classifier = load_run(run, seed, device)
-    data = load_dataset(dataset, root=root)
+    data = load_dataset(dataset, root=root, need_labels=False, **_columns(column))
     _say_notes(data)
     table = prediction_table(classifier, data)
     write_table(table, output)
     Console(stderr=True).print(f"{table.num_rows} predictions written to {output}", highlight=False)
+
+
+@app.command(epilog="Example:  nfgnn datasets cornell --root DATA   ·   nfgnn datasets --template my-graph")
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="A dataset or your own graph: its statistics.")] = None,
+    root: Root = None,
+    column: Column = None,
+    template: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write an example of a graph of your own, and stop.")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """List the datasets, or tell the statistics of one and what is wrong with it."""
+    from nfgnn.report.datasets import dataset_rows, describe_dataset, print_dataset, print_datasets
+
+    if template is not None:
+        from nfgnn.datasets.template import write_template
+
+        folder = write_template(template)
+        written = [str(path) for path in sorted(folder.iterdir())]
+        print(json.dumps({"written": written})) if json_ else print("written:", *written)
+    elif name is None:
+        rows = dataset_rows(root)
+        print(json.dumps({"datasets": rows})) if json_ else print_datasets(rows)
+    else:
+        from nfgnn.datasets import load_dataset
+
+        card = describe_dataset(load_dataset(name, root=root, need_labels=False, **_columns(column)), root)
+        print(json.dumps(card)) if json_ else print_dataset(card)
+
+
+def _columns(items: list[str] | None) -> dict[str, Any]:
+    """``["label=class", "drop=name"]`` as options of ``load_dataset``."""
+    options: dict[str, Any] = {}
+    for item in items or []:
+        role, equals, name = item.partition("=")
+        roles = ("id", "label", "split", "source", "target", "weight", "drop")
+        if not equals or not name or role not in roles:
+            raise UserError(f"--column {item} is not understood: write ROLE=NAME, for example label=class")
+        if role == "drop":
+            options["drop_columns"] = (*options.get("drop_columns", ()), name)
+        else:
+            options[f"{role}_column"] = name
+    return options
 
 
 def _settings(items: list[str]) -> dict[str, Any]:
