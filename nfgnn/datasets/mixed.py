@@ -26,11 +26,11 @@ from nfgnn.errors import UserError
 def mixed_graph(
     num_nodes: int = 3000,
     num_classes: int = 4,
-    degree: float = 12,
+    degree: float = 8,
     num_features: int = 32,
-    signal: float = 0.55,
+    signal: float = 0.4,
     shares: Sequence[float] = (0.5, 0.5, 0.0),
-    homophily: Sequence[float] = (0.85, 0.05),
+    homophily: Sequence[float] = (0.7, 0.0),
     seed: int = 0,
 ) -> Data:
     """Generate the graph; the same arguments give the same graph on every machine.

@@ -40,7 +40,7 @@ class OracleGate(Gate):
         with torch.no_grad():
             self.gamma.copy_(coefficients[:, None].expand_as(self.gamma))
 
-    def forward(self, terms: Tensor) -> Tensor:  # noqa: ARG002
+    def forward(self, terms: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
         return self.gamma[:, self.pattern]
 
 

@@ -82,9 +82,9 @@ class NodeClassifier:
 
     def predict_proba(self, data: Data) -> Tensor:
         """Class probabilities of every node, ``[num_nodes, num_classes]``. ``data`` may be a graph never seen before."""
-        self.model_.eval()
+        inputs = self._inputs(data)
         with torch.no_grad():
-            return self.model_(*self._inputs(data)).softmax(-1).cpu()
+            return self.model_.eval()(*inputs).softmax(-1).cpu()
 
     def predict(self, data: Data) -> Tensor:
         """The most probable class of every node."""
@@ -100,11 +100,11 @@ class NodeClassifier:
 
     def coefficients(self, data: Data) -> Tensor:
         """Ψ: the filter coefficients of every node, ``[num_nodes, K + 1]``, in the basis of ``model_.prop``."""
+        inputs = self._inputs(data)
         if not hasattr(self.model_, "coefficients"):
             raise UserError(f"{self.config_.model} has no polynomial filter, so it has no coefficients")
-        self.model_.eval()
         with torch.no_grad():
-            psi: Tensor = self.model_.coefficients(*self._inputs(data))  # type: ignore[operator]
+            psi: Tensor = self.model_.eval().coefficients(*inputs)  # type: ignore[operator]
         return psi.cpu()
 
     def response(self, data: Data, nodes: Any = None, points: int = 201) -> tuple[Tensor, Tensor]:

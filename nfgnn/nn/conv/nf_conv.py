@@ -83,7 +83,7 @@ class NFConv(nn.Module):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """"""
         terms = polynomial_terms(x, self.operator(x, edge_index, edge_weight), self.basis, self.K)
-        eta: Tensor = self.gate(terms)
+        eta: Tensor = self.gate(terms, x)
         out = torch.einsum("kn,knc->nc", eta, terms)
         return (out, eta.T) if return_coefficients else out
 
