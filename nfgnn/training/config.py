@@ -74,8 +74,8 @@ class RunConfig:
         plain = {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in self.hyper.items()}
         return {"model": self.model, **plain, **asdict(self.training)}
 
-    def build(self, num_features: int, num_classes: int, num_nodes: int) -> nn.Module:
-        """The model with fresh weights. Only a model that asks for ``num_nodes``, such as LINK, is told it."""
+    def build(self, num_features: int, num_classes: int, num_nodes: int | None = None) -> nn.Module:
+        """The model with fresh weights. Only one that asks for ``num_nodes``, such as LINK, is told it."""
         constructor = find_model(self.model).model
         size = {"num_nodes": num_nodes} if "num_nodes" in inspect.signature(constructor).parameters else {}
         try:

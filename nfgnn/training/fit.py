@@ -47,8 +47,9 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
 
     Randomness (dropout) comes from torch's global generator: seed it first.
 
-    A model may say more about its training. ``pretraining()`` returns ``(part, epochs)`` pairs: these parts are fitted alone
-    first, in the same way. ``training_loss(x, edge_index, edge_weight, nodes, y)`` stands in for the cross-entropy of its logits.
+    A model may say more about its training. ``pretraining()`` returns pairs ``(part, epochs)``: these parts are first
+    fitted alone in the same way. ``training_loss(x, edge_index, edge_weight, nodes, y)`` stands in for the
+    cross-entropy of the logits.
     """
     for part, epochs in getattr(model, "pretraining", list)():
         fit(part, data, replace(config, epochs=epochs))

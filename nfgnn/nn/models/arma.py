@@ -1,0 +1,93 @@
+"""Convolutions with auto-regressive moving average filters."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nfgnn.nn.linear import Linear, dropout
+from nfgnn.nn.models.registry import register_model
+from nfgnn.propagate import CSR, ScaledLaplacian, scaled_laplacian
+
+
+@register_model(
+    "Graph Neural Networks with Convolutional ARMA Filters", 2021, "O(Knfh + Kmh)", many_seeds=True
+)
+class ARMA(nn.Module):
+    r"""Two ARMA layers (`Bianchi et al. <https://arxiv.org/abs/1901.01343>`_): rational filters.
+
+    .. math:: X_s^{(k+1)} = σ\big(\hat A X_s^{(k)} W_s + X V_s + b_s\big), \qquad
+              X' = \frac1S \sum_{s=1}^{S} X_s^{(K)}
+
+    σ is ReLU in the first layer and the identity in the last. The first step has a :math:`W_s` of its own,
+    since it maps features to hidden channels; all others share theirs. The same map as a stack of
+    :class:`torch_geometric.nn.ARMAConv` with ``shared_weights``; one product with the graph serves all
+    stacks, and the features may be sparse.
+
+    Args:
+        in_channels (int): number of features.
+        out_channels (int): number of classes.
+        hidden_channels (int): width between the layers. (default: ``16``)
+        num_stacks (int): number S of parallel filters. (default: ``3``)
+        K (int): number of iterations. (default: ``2``)
+        dropout (float): dropout on the input of both layers. (default: ``0.5``)
+        skip_dropout (float): further dropout on X beside :math:`V_s`. (default: ``0.25``)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        hidden_channels: int = 16,
+        num_stacks: int = 3,
+        K: int = 2,
+        dropout: float = 0.5,
+        skip_dropout: float = 0.25,
+    ) -> None:
+        super().__init__()
+        self.first = _Stacks(in_channels, hidden_channels, num_stacks, K, skip_dropout, nn.ReLU())
+        self.last = _Stacks(hidden_channels, out_channels, num_stacks, K, skip_dropout, nn.Identity())
+        self.dropout = dropout
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        self.first.reset_parameters()
+        self.last.reset_parameters()
+
+    def forward(
+        self, x: Tensor | CSR, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None
+    ) -> Tensor:
+        """"""
+        operator = scaled_laplacian(edge_index, edge_weight, x.shape[0])
+        adjacency = operator.adjacency(self.first.bias.dtype)
+        hidden = self.first(dropout(x, self.dropout, self.training), adjacency)
+        return self.last(F.dropout(hidden, self.dropout, self.training), adjacency)  # type: ignore[no-any-return]
+
+
+class _Stacks(nn.Module):
+    """One layer: S recursions side by side as columns, then their mean."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, num_stacks: int, K: int, dropout: float, act: nn.Module
+    ) -> None:
+        super().__init__()
+        self.init = Linear(in_channels, num_stacks * out_channels, bias=False)
+        self.root = Linear(in_channels, num_stacks * out_channels, bias=False)
+        self.weight = nn.Parameter(torch.empty(num_stacks, out_channels, out_channels))
+        self.bias = nn.Parameter(torch.empty(num_stacks * out_channels))
+        self.K, self.dropout, self.act = K, dropout, act
+
+    def reset_parameters(self) -> None:
+        stacks = len(self.weight)
+        for block in (*self.init.weight.chunk(stacks), *self.root.weight.chunk(stacks), *self.weight):
+            nn.init.xavier_uniform_(block)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor | CSR, adjacency: CSR) -> Tensor:
+        shape = self.weight.shape[:2]
+        out = self.init(x)
+        for step in range(self.K):
+            if step:
+                out = torch.einsum("nsi,sij->nsj", out.unflatten(-1, shape), self.weight).flatten(-2)
+            root = self.root(dropout(x, self.dropout, self.training)) + self.bias
+            out = self.act(adjacency @ out + root)
+        return out.unflatten(-1, shape).mean(-2)  # type: ignore[no-any-return]

@@ -1,0 +1,134 @@
+"""Convolutions guided by a block model."""
+
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.utils import add_self_loops, softmax
+
+from nfgnn.nn.linear import Linear, dropout
+from nfgnn.nn.models.mlp import MLP
+from nfgnn.nn.models.registry import register_model
+from nfgnn.propagate import CSR
+
+
+@register_model("Block Modeling-Guided Graph Convolutional Neural Networks", 2022, "O(nfh + mh + nc²)")
+class BMGCN(nn.Module):
+    r"""Edges weigh by how alike the classes at their ends link (`He et al. <https://arxiv.org/abs/2112.13507>`_).
+
+    Soft labels :math:`B = \mathrm{softmax}(\mathrm{MLP}(X))`, those of training nodes replaced by the truth
+    in Y, give the block matrix H of the shares in which classes link to classes, and its similarity Q:
+
+    .. math::
+        H = \frac{Y^⊤ A Y}{Y^⊤ A \mathbf 1}, \qquad
+        Q = \mathrm{rownorm}\big(H H^⊤ ⊙ (\mathbf 1 + (e - 1) I)\big), \qquad
+        ω_{ij} = \mathrm{softmax}_{j ∈ N(i)}\big(A_{ij}\,B_i Q B_j^⊤\big)
+
+        X^{(l+1)} = \mathrm{ReLU}\big(ω X^{(l)} W_1^{(l)} + X^{(l)} W_2^{(l)} + b^{(l)}\big)
+
+    without ReLU in the last layer. A has weight s on its diagonal. ω exists on edges only, never as an n × n
+    matrix.
+
+    Training has two phases: the MLP alone (:meth:`pretraining`), then both with the sum of their losses
+    (:meth:`training_loss`), which also keeps H. Predicting needs no labels, so the model can be applied to
+    other graphs.
+
+    Args:
+        in_channels (int): number of features.
+        out_channels (int): number of classes.
+        hidden_channels (int): width of the MLP and of the convolutions. (default: ``64``)
+        num_layers (int): number of convolutions. (default: ``3``)
+        mlp_dropout (float): dropout in the MLP's hidden layer. (default: ``0.5``)
+        dropout (float): dropout on the input of every convolution but the last. (default: ``0.7``)
+        enhance (float): factor e on the diagonal of Q. (default: ``2.0``)
+        self_loop (float): weight s of a node's edge to itself; 0 is none. (default: ``0.0``)
+        pretrain_epochs (int): epochs of the first phase, at most. (default: ``400``)
+    """
+
+    block_matrix: Tensor
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        hidden_channels: int = 64,
+        num_layers: int = 3,
+        mlp_dropout: float = 0.5,
+        dropout: float = 0.7,
+        enhance: float = 2.0,
+        self_loop: float = 0.0,
+        pretrain_epochs: int = 400,
+    ) -> None:
+        super().__init__()
+        widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
+        self.mlp = MLP(in_channels, out_channels, hidden_channels, dropout=mlp_dropout)
+        self.neighbours = nn.ModuleList(Linear(a, b, bias=False) for a, b in pairwise(widths))
+        self.selves = nn.ModuleList(Linear(a, b) for a, b in pairwise(widths))
+        self.register_buffer("block_matrix", torch.eye(out_channels))
+        self.dropout, self.enhance, self.self_loop = dropout, enhance, self_loop
+        self.pretrain_epochs = pretrain_epochs
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for module in self.modules():
+            if isinstance(module, Linear):
+                nn.init.xavier_uniform_(module.weight)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+        nn.init.eye_(self.block_matrix)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """"""
+        return self._convolve(
+            x, self.mlp(x).softmax(-1), self.block_matrix, *self._edges(x, edge_index, edge_weight)
+        )
+
+    def pretraining(self) -> list[tuple[nn.Module, int]]:
+        """The parts that are first trained alone, with their numbers of epochs."""
+        return [(self.mlp, self.pretrain_epochs)]
+
+    def training_loss(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, nodes: Tensor, y: Tensor
+    ) -> Tensor:
+        """Loss of the convolutions plus loss of the MLP on ``nodes`` with labels ``y``."""
+        edges = self._edges(x, edge_index, edge_weight)
+        scores = self.mlp(x)
+        soft = scores.softmax(-1)
+        truth = F.one_hot(y, soft.shape[-1]).to(soft)
+        H = block_matrix(soft.index_copy(0, nodes, truth), *edges)
+        self.block_matrix.copy_(H.detach())
+        logits = self._convolve(x, soft, H, *edges)
+        return F.cross_entropy(logits[nodes], y) + F.cross_entropy(scores[nodes], y)
+
+    def _edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Edges and weights of A, with the self-loops."""
+        dtype = self.block_matrix.dtype
+        weight = torch.ones_like(edge_index[0], dtype=dtype) if edge_weight is None else edge_weight.to(dtype)
+        if self.self_loop:
+            edge_index, weight = add_self_loops(edge_index, weight, self.self_loop, x.shape[0])
+        return edge_index, weight
+
+    def _convolve(
+        self, x: Tensor | CSR, soft: Tensor, H: Tensor, edge_index: Tensor, weight: Tensor
+    ) -> Tensor:
+        Q = H @ H.T
+        Q = Q + (self.enhance - 1) * Q.diag().diag()
+        Q = Q / Q.sum(1, keepdim=True)
+        source, target = edge_index
+        score = weight * ((soft @ Q)[target] * soft[source]).sum(-1)
+        omega = softmax(score, target, num_nodes=len(soft))
+        last = len(self.selves) - 1
+        for layer, (neighbours, own) in enumerate(zip(self.neighbours, self.selves)):
+            x = F.relu(x) if layer else x  # type: ignore[arg-type]
+            x = dropout(x, self.dropout, self.training and layer < last)
+            x = own(x).index_add(0, target, omega[:, None] * neighbours(x)[source])
+        return x  # type: ignore[return-value]
+
+
+def block_matrix(labels: Tensor, edge_index: Tensor, weight: Tensor) -> Tensor:
+    """H: the shares in which the links of every class go to all classes; uniform where it has no links."""
+    source, target = edge_index
+    links = labels.T @ torch.zeros_like(labels).index_add(0, target, weight[:, None] * labels[source])
+    total = links.sum(1, keepdim=True)
+    return torch.where(total > 0, links / total.clamp(min=1e-12), 1 / links.shape[0])

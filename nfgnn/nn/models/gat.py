@@ -1,0 +1,90 @@
+"""Graph attention network."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.utils import add_remaining_self_loops, softmax
+
+from nfgnn.nn.linear import Linear, dropout
+from nfgnn.nn.models.registry import register_model
+from nfgnn.propagate import CSR
+
+
+@register_model("Graph Attention Networks", 2018, "O(nfh + mh)")
+class GAT(nn.Module):
+    r"""Two layers of graph attention (`Veličković et al. <https://arxiv.org/abs/1710.10903>`_).
+
+    .. math:: X'_i = \sum_{j ∈ N(i) ∪ \{i\}} α_{ij} W X_j + b, \qquad
+              α_{ij} = \mathrm{softmax}_j\big(\mathrm{LeakyReLU}(a_d^⊤ W X_i + a_s^⊤ W X_j)\big)
+
+    for every head; ELU between the layers, heads side by side in the first and averaged in the last. The same
+    map as a stack of :class:`torch_geometric.nn.GATConv`, but the features may be sparse. Edge weights play
+    no part.
+
+    Args:
+        in_channels (int): number of features.
+        out_channels (int): number of classes.
+        hidden_channels (int): width of every head of the first layer. (default: ``8``)
+        heads (int): heads of the first layer. (default: ``8``)
+        out_heads (int): heads of the last layer. (default: ``1``)
+        dropout (float): dropout on the input of both layers and on the attention. (default: ``0.5``)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        hidden_channels: int = 8,
+        heads: int = 8,
+        out_heads: int = 1,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.first = _Attention(in_channels, hidden_channels, heads, dropout)
+        self.last = _Attention(heads * hidden_channels, out_channels, out_heads, dropout)
+        self.bias = nn.Parameter(torch.empty(heads * hidden_channels))
+        self.out_bias = nn.Parameter(torch.empty(out_channels))
+        self.dropout = dropout
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        self.first.reset_parameters()
+        self.last.reset_parameters()
+        nn.init.zeros_(self.bias)
+        nn.init.zeros_(self.out_bias)
+
+    def forward(
+        self,
+        x: Tensor | CSR,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,  # noqa: ARG002
+    ) -> Tensor:
+        """"""
+        edge_index, _ = add_remaining_self_loops(edge_index, num_nodes=x.shape[0])
+        hidden = self.first(dropout(x, self.dropout, self.training), edge_index).flatten(1)
+        hidden = F.dropout(F.elu(hidden + self.bias), self.dropout, self.training)
+        out: Tensor = self.last(hidden, edge_index).mean(1) + self.out_bias
+        return out
+
+
+class _Attention(nn.Module):
+    """Weighted means of the neighbours' transformed features, one per head: ``[n, heads, channels]``."""
+
+    def __init__(self, in_channels: int, channels: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.lin = Linear(in_channels, heads * channels, bias=False)
+        self.att_src = nn.Parameter(torch.empty(heads, channels))
+        self.att_dst = nn.Parameter(torch.empty(heads, channels))
+        self.dropout = dropout
+
+    def reset_parameters(self) -> None:
+        for weight in self.parameters():
+            nn.init.xavier_uniform_(weight)
+
+    def forward(self, x: Tensor | CSR, edge_index: Tensor) -> Tensor:
+        h = self.lin(x).unflatten(-1, self.att_src.shape)
+        source, target = edge_index
+        score = (h * self.att_src).sum(-1)[source] + (h * self.att_dst).sum(-1)[target]
+        weight = softmax(F.leaky_relu(score, 0.2), target, num_nodes=x.shape[0])
+        weight = F.dropout(weight, self.dropout, self.training)
+        return torch.zeros_like(h).index_add(0, target, weight[..., None] * h[source])

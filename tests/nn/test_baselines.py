@@ -1,0 +1,218 @@
+"""Every baseline against a second implementation: PyG's layers, the exact eigenbasis, its formula, dense."""
+
+from math import comb
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from conftest import random_graph
+from dense import adjacency, normalised
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch_geometric import nn as pyg
+
+from nfgnn.errors import UserError
+from nfgnn.nn.models import find_model
+
+N, FEATURES, CLASSES = 30, 6, 3
+
+
+@pytest.fixture(autouse=True)
+def _float64() -> Any:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.fixture
+def graph() -> tuple[Tensor, Tensor]:
+    return torch.randn(N, FEATURES), random_graph(N, 0.25, 1)
+
+
+def baseline(name: str, **hyper: Any) -> Any:
+    """A model in evaluation mode whose parameters, also those that start at zero, are random."""
+    model = find_model(name).model(FEATURES, CLASSES, **hyper).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.normal_()
+    return model
+
+
+def copy(weights: dict[Tensor, Tensor]) -> None:
+    with torch.no_grad():
+        for target, source in weights.items():
+            target.copy_(source.reshape(target.shape))
+
+
+def test_gcn_is_a_stack_of_gcn_conv(graph: tuple[Tensor, Tensor]) -> None:
+    x, edge_index = graph
+    weight = random_symmetric_weight(edge_index)
+    model = baseline("GCN", num_layers=3)
+    convs = [pyg.GCNConv(FEATURES, 64), pyg.GCNConv(64, 64), pyg.GCNConv(64, CLASSES)]
+    hidden = x
+    for layer, (conv, lin, bias) in enumerate(zip(convs, model.lins, model.biases)):
+        copy({conv.lin.weight: lin.weight, conv.bias: bias})
+        hidden = conv(F.relu(hidden) if layer else hidden, edge_index, weight)
+    torch.testing.assert_close(model(x, edge_index, weight), hidden)
+
+
+def test_gat_is_a_stack_of_gat_conv(graph: tuple[Tensor, Tensor]) -> None:
+    x, edge_index = graph
+    model = baseline("GAT", out_heads=2)
+    convs = pyg.GATConv(FEATURES, 8, heads=8), pyg.GATConv(64, CLASSES, heads=2, concat=False)
+    for conv, layer, bias in zip(convs, (model.first, model.last), (model.bias, model.out_bias)):
+        copy({conv.lin.weight: layer.lin.weight, conv.bias: bias})
+        copy({conv.att_src: layer.att_src, conv.att_dst: layer.att_dst})
+    torch.testing.assert_close(model(x, edge_index), convs[1](F.elu(convs[0](x, edge_index)), edge_index))
+
+
+@pytest.mark.parametrize("K", [0, 1, 2, 5])
+def test_chebnet_is_a_stack_of_cheb_conv(graph: tuple[Tensor, Tensor], K: int) -> None:
+    x, edge_index = graph
+    model = baseline("ChebNet", K=K)
+    convs = pyg.ChebConv(FEATURES, 32, K=K + 1), pyg.ChebConv(32, CLASSES, K=K + 1)
+    for conv, lin, bias in zip(convs, model.lins, model.biases):
+        copy({conv.bias: bias} | dict(zip([term.weight for term in conv.lins], lin.weight.chunk(K + 1))))
+    torch.testing.assert_close(model(x, edge_index), convs[1](F.relu(convs[0](x, edge_index)), edge_index))
+
+
+def test_sgc_is_sg_conv(graph: tuple[Tensor, Tensor]) -> None:
+    x, edge_index = graph
+    model, conv = baseline("SGC", K=3), pyg.SGConv(FEATURES, CLASSES, K=3)
+    copy({conv.lin.weight: model.lin.weight, conv.lin.bias: model.bias})
+    torch.testing.assert_close(model(x, edge_index), conv(x, edge_index))
+
+
+def test_appnp_is_pygs_without_edge_dropout(graph: tuple[Tensor, Tensor]) -> None:
+    x, edge_index = graph
+    model = baseline("APPNP", K=7, alpha=0.2)
+    torch.testing.assert_close(model(x, edge_index), pyg.APPNP(7, 0.2)(model.mlp(x), edge_index))
+
+
+@pytest.mark.parametrize("K", [1, 3])
+def test_arma_is_a_stack_of_arma_conv(graph: tuple[Tensor, Tensor], K: int) -> None:
+    x, edge_index = graph
+    model = baseline("ARMA", K=K, num_stacks=2)
+    kind = {"num_stacks": 2, "num_layers": K, "shared_weights": True}
+    convs = pyg.ARMAConv(FEATURES, 16, **kind), pyg.ARMAConv(16, CLASSES, act=nn.Identity(), **kind)
+    for conv, layer in zip(convs, (model.first, model.last)):
+        copy({conv.weight: layer.weight, conv.bias: layer.bias})
+        copy({conv.init_weight: torch.stack([w.T for w in layer.init.weight.chunk(2)])})
+        copy({conv.root_weight: torch.stack([w.T for w in layer.root.weight.chunk(2)])})
+    torch.testing.assert_close(model(x, edge_index), convs[1](convs[0](x, edge_index), edge_index))
+
+
+def test_fagcn_is_a_stack_of_fa_conv(graph: tuple[Tensor, Tensor]) -> None:
+    x, edge_index = graph
+    model = baseline("FAGCN", K=3, eps=0.4)
+    hidden = first = F.relu(F.linear(x, model.lin1.weight, model.lin1.bias))
+    for layer in model.convs:
+        conv = pyg.FAConv(32, eps=0.4, add_self_loops=False)
+        copy({conv.att_l.weight: layer.att_l.weight, conv.att_r.weight: layer.att_r.weight})
+        hidden = conv(hidden, first, edge_index)
+    torch.testing.assert_close(model(x, edge_index), model.lin2(hidden))
+
+
+@pytest.mark.parametrize("name", ["GPRGNN", "APPNP"])
+def test_walks_are_a_polynomial_on_the_exact_eigenbasis(graph: tuple[Tensor, Tensor], name: str) -> None:
+    x, edge_index = graph
+    model = baseline(name, K=6, alpha=0.3)
+    s, U = torch.linalg.eigh(normalised(adjacency(edge_index, N) + torch.eye(N)))
+    gamma = [0.3 * 0.7**k for k in range(6)] + [0.7**6] if name == "APPNP" else model.prop.gamma.tolist()
+    response = sum(g * s**k for k, g in enumerate(gamma))
+    torch.testing.assert_close(model(x, edge_index), U @ (response[:, None] * (U.T @ model.mlp(x))))
+
+
+def test_gprgnn_starts_as_personalised_pagerank() -> None:
+    gamma = find_model("GPRGNN").model(2, 2, K=3, alpha=0.2).prop.gamma  # type: ignore[union-attr]
+    torch.testing.assert_close(gamma.data, torch.tensor([0.2, 0.16, 0.128, 0.512]))
+
+
+def test_bernnet_is_bernsteins_polynomial_on_the_exact_eigenbasis(graph: tuple[Tensor, Tensor]) -> None:
+    x, edge_index = graph
+    model = baseline("BernNet", K=8)
+    theta = model.prop.gamma.relu().tolist()
+    assert 0.0 in theta  # a negative coefficient is cut
+    λ, U = torch.linalg.eigh(torch.eye(N) - normalised(adjacency(edge_index, N)))
+    response = sum(t * comb(8, k) * (2 - λ) ** (8 - k) * λ**k / 2**8 for k, t in enumerate(theta))
+    torch.testing.assert_close(model(x, edge_index), U @ (response[:, None] * (U.T @ model.mlp(x))))
+
+
+def test_bernnet_starts_as_the_identity(graph: tuple[Tensor, Tensor]) -> None:
+    x, edge_index = graph
+    model: Any = find_model("BernNet").model(FEATURES, CLASSES).eval()
+    torch.testing.assert_close(model(x, edge_index), model.mlp(x))
+
+
+def test_bernnet_takes_K_products_forward_and_K_backward(graph: tuple[Tensor, Tensor]) -> None:
+    x, edge_index = graph
+    model = baseline("BernNet", K=10)
+    model(x, edge_index)
+    with SparseProducts() as forward:
+        out = model(x, edge_index)
+    with SparseProducts() as backward:
+        out.sum().backward()
+    assert (forward.count, backward.count) == (10, 10)
+
+
+def test_link_is_linear_in_the_rows_of_the_adjacency(graph: tuple[Tensor, Tensor]) -> None:
+    x, edge_index = graph
+    weight = random_symmetric_weight(edge_index)
+    model = baseline("LINK", num_nodes=N)
+    for w in (None, weight):
+        expected = adjacency(edge_index, N, w) @ model.lin.weight.T + model.lin.bias
+        torch.testing.assert_close(model(x, edge_index, w), expected)
+
+
+def test_link_knows_its_own_nodes_only() -> None:
+    model = baseline("LINK", num_nodes=N)
+    with pytest.raises(UserError, match="30 nodes it was trained on, this graph has 10"):
+        model(torch.randn(10, FEATURES), random_graph(10, 0.5, 0))
+
+
+@pytest.mark.parametrize("self_loop", [0.0, 1.5])
+def test_bmgcn_is_its_formula(graph: tuple[Tensor, Tensor], self_loop: float) -> None:
+    x, edge_index = graph
+    nodes, y = torch.arange(0, N, 3), torch.arange(N // 3) % CLASSES
+    model = baseline("BMGCN", enhance=3.0, self_loop=self_loop)
+    loss = model.training_loss(x, edge_index, None, nodes, y)
+
+    A = adjacency(edge_index, N) + self_loop * torch.eye(N)
+    scores = model.mlp(x)
+    B = scores.softmax(1)
+    Y = B.clone()
+    Y[nodes] = F.one_hot(y, CLASSES).double()
+    H = (Y.T @ A @ Y) / (Y.T @ A @ torch.ones(N, 1))
+    Q = H @ H.T * (1 + 2 * torch.eye(CLASSES))
+    Q = Q / Q.sum(1, keepdim=True)
+    linked = A > 0
+    omega = torch.where(linked, (B @ Q @ B.T * A).exp(), 0.0)
+    omega = omega / omega.sum(1, keepdim=True).where(linked.any(1, keepdim=True), 1.0)
+    hidden = x
+    for layer, (neighbours, own) in enumerate(zip(model.neighbours, model.selves)):
+        hidden = hidden if layer == 0 else hidden.relu()
+        hidden = omega @ hidden @ neighbours.weight.T + hidden @ own.weight.T + own.bias
+
+    torch.testing.assert_close(model.block_matrix, H)
+    torch.testing.assert_close(model(x, edge_index), hidden)
+    torch.testing.assert_close(loss, F.cross_entropy(hidden[nodes], y) + F.cross_entropy(scores[nodes], y))
+
+
+class SparseProducts(TorchDispatchMode):
+    """Counts the products with a sparse matrix."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        sparse = any(isinstance(a, Tensor) and a.layout == torch.sparse_csr for a in args)
+        self.count += sparse and "mm" in func.__name__
+        return func(*args, **kwargs or {})
+
+
+def random_symmetric_weight(edge_index: Tensor) -> Tensor:
+    weight = torch.rand(N, N)
+    return (weight + weight.T)[edge_index[0], edge_index[1]]

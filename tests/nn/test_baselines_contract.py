@@ -1,0 +1,161 @@
+"""What every registered model keeps to; a new one is tested by existing."""
+
+import copy
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from conftest import random_graph
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+from torch_geometric.data import Data
+
+import nfgnn
+from nfgnn import NodeClassifier, split
+from nfgnn.nn import MODELS
+from nfgnn.presets import preset
+from nfgnn.training import RunConfig
+
+N, FEATURES, CLASSES = 40, 7, 3
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+@pytest.fixture
+def data() -> Data:
+    generator = torch.Generator().manual_seed(0)
+    x = (torch.rand(N, FEATURES, generator=generator) < 0.3).float()
+    y = torch.arange(N) % CLASSES
+    graph = Data(x=x, edge_index=random_graph(N, 0.2, 0), y=y, num_classes=CLASSES)
+    return split(graph, "stratified", seed=0)
+
+
+def build(name: str) -> nn.Module:
+    torch.manual_seed(0)
+    config = RunConfig.resolve(name, {}, None, None, "none")
+    return config.build(FEATURES, CLASSES, N).eval()
+
+
+@every_model
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_trains_and_comes_back_from_disk(name: str, layout: str, data: Data, tmp_path: Path) -> None:
+    if layout == "sparse":
+        data.x = data.x.to_sparse_csr()
+    classifier = NodeClassifier(name, device="cpu", epochs=2).fit(data)
+    assert torch.isfinite(torch.tensor(classifier.history_.train_loss)).all()
+    probabilities = classifier.predict_proba(data)
+    torch.testing.assert_close(probabilities.sum(1), torch.ones(N))
+    classifier.save(tmp_path / "model")
+    again = NodeClassifier.load(tmp_path / "model", device="cpu").predict_proba(data)
+    assert torch.equal(again, probabilities)
+
+
+@every_model
+def test_sparse_features_mean_the_same(name: str, data: Data) -> None:
+    model = build(name)
+    torch.testing.assert_close(model(data.x.to_sparse_csr(), data.edge_index), model(data.x, data.edge_index))
+
+
+@every_model
+def test_every_parameter_is_trained(name: str, data: Data) -> None:
+    model = build(name)
+    loss = getattr(model, "training_loss", lambda *inputs: model(*inputs[:3])[inputs[3]].logsumexp(1).sum())
+    loss(data.x, data.edge_index, None, torch.arange(N), data.y).backward()
+    assert all(p.grad is not None for p in model.parameters() if p.requires_grad)
+
+
+@every_model
+def test_the_order_of_nodes_does_not_matter(name: str, data: Data) -> None:
+    if name == "LINK":
+        pytest.skip("its weights belong to nodes")
+    model, order = build(name), torch.randperm(N, generator=torch.Generator().manual_seed(1))
+    moved = torch.empty_like(order).scatter_(0, order, torch.arange(N))[data.edge_index]
+    expected = model(data.x, data.edge_index)[order]
+    torch.testing.assert_close(model(data.x[order], moved), expected, rtol=1e-4, atol=1e-5)
+
+
+@every_model
+def test_a_second_graph_is_not_seen_through_the_first(name: str, data: Data) -> None:
+    model, other = build(name), random_graph(N, 0.3, 5)
+    fresh = copy.deepcopy(model)
+    model(data.x, data.edge_index)
+    torch.testing.assert_close(model(data.x, other), fresh(data.x, other))
+
+
+@every_model
+def test_reset_parameters_starts_anew(name: str) -> None:
+    model = build(name)
+
+    def reset() -> list[Tensor]:
+        torch.manual_seed(1)
+        model.reset_parameters()  # type: ignore[operator]
+        return [t.clone() for t in model.state_dict().values()]
+
+    first = reset()
+    with torch.no_grad():
+        for tensor in model.state_dict().values():
+            tensor.add_(1)
+    assert all(torch.equal(a, b) for a, b in zip(first, reset()))
+
+
+@pytest.mark.parametrize("name", [name for name, entry in MODELS.items() if entry.many_seeds])
+def test_many_seeds_share_one_computation(name: str, data: Data) -> None:
+    models = [build(name) for _ in range(3)]
+    for model in models[1:]:
+        model.reset_parameters()  # type: ignore[operator]
+    parameters, buffers = stack_module_state(models)  # type: ignore[arg-type]
+
+    def call(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Any:
+        return functional_call(models[0], (parameters, buffers), (data.x, data.edge_index))
+
+    expected = torch.stack([model(data.x, data.edge_index) for model in models])
+    torch.testing.assert_close(vmap(call)(parameters, buffers), expected)
+
+
+@every_model
+@pytest.mark.parametrize("protocol", ["full", "semi"])
+@pytest.mark.parametrize("dataset", ["cora", "chameleon", "texas", "cornell-genuine", None])
+def test_presets_are_settings_of_the_model(name: str, dataset: str | None, protocol: str) -> None:
+    config = RunConfig.resolve(name, {}, dataset, protocol).to_dict()
+    assert preset(name, dataset, protocol).items() <= config.items()
+
+
+TOY = """
+from torch import nn
+from nfgnn.nn.models.registry import register_model
+
+@register_model("A toy", 2024, "O(nc)")
+class Toy(nn.Module):
+    def __init__(self, in_channels, out_channels, gain=1.0):
+        super().__init__()
+        self.lin, self.gain = nn.Linear(in_channels, out_channels), gain
+
+    def forward(self, x, edge_index, edge_weight=None):
+        return self.gain * self.lin(x.to_dense())
+"""
+USE = """
+from nfgnn import NodeClassifier, load_dataset, split
+data = split(load_dataset("karate"), "stratified", seed=0)
+classifier = NodeClassifier("toy", device="cpu").fit(data)
+assert classifier.config_.hyper == {"gain": 2.0}, classifier.config_
+assert classifier.config_.training.lr == 0.5, classifier.config_
+assert classifier.history_.epochs == 3
+"""
+
+
+def test_a_new_model_is_one_file_and_one_table(tmp_path: Path) -> None:
+    package = tmp_path / "nfgnn"
+    shutil.copytree(Path(nfgnn.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "nn" / "models" / "toy.py").write_text(TOY)
+    (package / "presets" / "toy.toml").write_text("[default]\ngain = 2.0\nlr = 0.5\nepochs = 3\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    for command in (["-c", USE], ["-m", "nfgnn", "models", "Toy", "--json"]):
+        done = subprocess.run(
+            [sys.executable, *command], env=environment, cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    assert '"Toy"' in done.stdout
