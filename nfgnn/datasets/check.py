@@ -94,13 +94,10 @@ def _per_node(key: str, value: Any, n: int) -> bool:
 
 
 def _count_nodes(data: Data, where: str) -> int:
-    for key in ("x", "y"):
-        value = data.get(key)
-        if value is not None and hasattr(value, "shape") and len(value.shape) > 0:
-            n = int(value.shape[0])
-            break
-    else:
-        n = int(data.num_nodes or 0)
+    shapes: list[tuple[int, ...]] = [tuple(getattr(data.get(key), "shape", ())) for key in ("x", "y")]
+    n = int(
+        data.get("num_nodes") or next((shape[0] for shape in shapes if len(shape)), 0) or data.num_nodes or 0
+    )
     if n == 0:
         raise UserError(f"{where}: the graph has no nodes.")
     return n
@@ -149,7 +146,10 @@ def _features(data: Data, edge_index: Tensor, n: int, notes: list[str], where: s
     if x is None or (hasattr(x, "shape") and len(x.shape) == 2 and x.shape[1] == 0):
         notes.append("no features: used a constant and log(1 + degree)")
         return degree_features(edge_index, n)
-    return check_features(x, where)
+    features = check_features(x, where)
+    if features.size(0) != n:
+        raise UserError(f"{where}: there are features for {features.size(0):,} nodes, but {n:,} nodes.")
+    return features
 
 
 def _labels(data: Data, n: int, notes: list[str], where: str) -> tuple[Tensor, list[str]]:

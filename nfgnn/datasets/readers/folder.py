@@ -79,7 +79,7 @@ def graph_from_tables(
     data.x, data.feature_names = _features(nodes, columns, nodes_name)
     weight = _optional(edges, columns, "weight_column", edges_name)
     if weight is not None:
-        data.edge_weight = torch.from_numpy(numbers(weight, columns.weight_column, edges_name, "weight"))
+        data.edge_weight = numbers(weight, columns.weight_column, edges_name, "weight")
     return data
 
 
