@@ -5,8 +5,8 @@
 >>> clf = NodeClassifier("NFGNN").fit(data)                               # doctest: +SKIP
 >>> clf.score(data, data.test_mask)                                       # doctest: +SKIP
 
-Rooms, in the order data walks through them: ``datasets``, ``transforms``, ``basis``, ``propagate``, ``nn``, ``presets``,
-``training``, ``analysis``, ``report``; ``cli`` is the command line.
+Rooms, in the order data walks through them: ``datasets``, ``transforms``, ``basis``, ``propagate``, ``nn``,
+``presets``, ``training``, ``analysis``, ``report``; ``cli`` is the command line.
 """
 
 import warnings
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nfgnn.datasets import load_dataset
-    from nfgnn.nn import NFGNN, MLP, NFConv, PolyConv, PolyGNN
+    from nfgnn.nn import MLP, NFGNN, NFConv, PolyConv, PolyGNN
     from nfgnn.training import NodeClassifier
     from nfgnn.transforms import split
 

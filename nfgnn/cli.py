@@ -78,8 +78,12 @@ def train(
     config = RunConfig.resolve(model, _settings(set_ or []), data.get("name"), protocol, preset)
     experiment = Experiment(data, protocol, list(range(seed, seed + runs)), config, device)
     folder = out or experiment.default_folder()
-    with RunDisplay(f"{config.model} on {data.get('name') or 'graph'}") as display:
-        summary = run_experiment(experiment, folder, display, resume)
+    try:
+        with RunDisplay(f"{config.model} on {data.get('name') or 'graph'}") as display:
+            summary = run_experiment(experiment, folder, display, resume)
+    except KeyboardInterrupt:
+        print("nfgnn: stopped; the same command with --resume goes on from the finished runs", file=sys.stderr)
+        raise typer.Exit(130) from None
     figure = write_figure(folder, data)
     if json_:
         print(json.dumps(summary))
@@ -201,8 +205,3 @@ def main() -> None:
     except UserError as error:
         print(f"nfgnn: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("nfgnn: stopped; --resume goes on from the finished runs", file=sys.stderr)
-        sys.exit(130)
-
-

@@ -46,7 +46,8 @@ class Basis(ABC):
             values.append(current)
         terms = torch.stack(values, dim=-1)
         mixing = self.mixing(K)
-        return terms if mixing is None else terms @ mixing.to(terms).T
+        mixed: Tensor = terms if mixing is None else terms @ mixing.to(terms).T
+        return mixed
 
     def project(self, response: Response, K: int) -> Tensor:
         """Coefficients of the polynomial of degree K that agrees with ``response`` at the K + 1 Chebyshev nodes.

@@ -1,7 +1,7 @@
 r"""Frequency responses that a filter may start from.
 
-An initial filter is said as a response g, and :meth:`Basis.project` turns it into coefficients, so that a name means the
-same filter in every basis. The variable is that of :class:`~nfgnn.basis.Basis`, t from -1 (lowest frequency) to 1;
+An initial filter is said as a response g, and :meth:`Basis.project` turns it into coefficients, so that a name means
+the same filter in every basis. The variable is that of :class:`~nfgnn.basis.Basis`, t from -1 (lowest frequency) to 1;
 :math:`s = -t` is the eigenvalue of :math:`\hat A` when :math:`\lambda_{\max} = 2`.
 """
 

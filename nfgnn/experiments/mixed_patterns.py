@@ -1,8 +1,8 @@
 """Does a filter per node pay where the truth is known? The built-in graph with mixed local patterns.
 
 Compares the MLP, one global filter, the node-oriented filter and an oracle that is told every node's true local pattern
-and learns one filter for each, overall and per pattern. The distance from the global filter to the oracle is the room that
-node orientation has.
+and learns one filter for each, overall and per pattern. The distance from the global filter to the oracle is the room
+that node orientation has.
 
 ``python -m nfgnn.experiments.mixed_patterns --out results`` writes the table.
 """
@@ -34,13 +34,14 @@ class OracleGate(Gate):
 
     def __init__(self, pattern: Tensor, channels: int, K: int) -> None:
         super().__init__(channels, K, rank=int(pattern.max()) + 1, activation="identity")
+        self.pattern: Tensor
         self.register_buffer("pattern", pattern)
 
     def reset_parameters(self, coefficients: Tensor) -> None:
         with torch.no_grad():
             self.gamma.copy_(coefficients[:, None].expand_as(self.gamma))
 
-    def forward(self, terms: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+    def forward(self, terms: Tensor, x: Tensor) -> Tensor:
         return self.gamma[:, self.pattern]
 
 
@@ -86,8 +87,8 @@ def markdown(rows: list[dict[str, Any]], command: str) -> str:
     lines = [
         "# One filter, a filter per node, and an oracle on the built-in graph",
         "",
-        f"Test accuracy in %, mean ± 95 % confidence interval over {len(rows[0]['all']['values'])} graphs; columns by the true",
-        f"local pattern of the node. The oracle is told that pattern. `{command}`",
+        f"Test accuracy in %, mean ± 95 % confidence interval over {len(rows[0]['all']['values'])} graphs;",
+        f"columns by the true local pattern of the node. The oracle is told that pattern. `{command}`",
         "",
         f"| model | {' | '.join(keys)} |",
         f"|---|{'---:|' * len(keys)}",

@@ -1,8 +1,8 @@
 """Hyper-parameters that were found to work: one TOML file per model, and this reader.
 
 A file has a table ``[default]``, tables ``[full.texas]``, ``[semi.cora]``, … per protocol and dataset, and, where the
-model's best form differs from the one in its paper, the same under ``[paper]``. Later tables override earlier ones. Keys are the
-arguments of the model and of the training; there is one spelling for each.
+model's best form differs from the one in its paper, the same under ``[paper]``. Later tables override earlier ones.
+Keys are the arguments of the model and of the training; there is one spelling for each.
 """
 
 import tomllib

@@ -11,4 +11,4 @@ def fold(x: Tensor, batch_dim: int | None) -> Tensor:
 
 def unfold(x: Tensor, batch: int) -> Tensor:
     """``[…, n, batch · c]`` → ``[…, n, batch, c]``, the inverse of :func:`fold` with the batch second to last."""
-    return x.unflatten(-1, (batch, -1))
+    return x.view(*x.shape[:-1], batch, x.shape[-1] // batch)

@@ -91,7 +91,7 @@ class _Product(Function):
         return matrix.tensor @ x
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, CSR], output: Tensor) -> None:  # noqa: ARG004
+    def setup_context(ctx: Any, inputs: tuple[Tensor, CSR], output: Tensor) -> None:
         ctx.matrix = inputs[1]
 
     @staticmethod

@@ -45,7 +45,7 @@ class _Terms(Function):
         return terms
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, CSR, Table], output: Tensor) -> None:  # noqa: ARG004
+    def setup_context(ctx: Any, inputs: tuple[Tensor, CSR, Table], output: Tensor) -> None:
         _, ctx.adjacency, ctx.table = inputs
 
     @staticmethod
@@ -53,9 +53,7 @@ class _Terms(Function):
         return _Adjoint.apply(grad, ctx.adjacency, ctx.table), None, None
 
     @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[int | None, ...], x: Tensor, adjacency: CSR, table: Table
-    ) -> tuple[Tensor, int]:
+    def vmap(info: Any, in_dims: tuple[int | None, ...], x: Tensor, adjacency: CSR, table: Table) -> tuple[Tensor, int]:
         return unfold(_Terms.apply(fold(x, in_dims[0]), adjacency, table), info.batch_size), 2
 
 
@@ -81,7 +79,7 @@ class _Adjoint(Function):
         return newer.clone() if K == 0 else newer
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, CSR, Table], output: Tensor) -> None:  # noqa: ARG004
+    def setup_context(ctx: Any, inputs: tuple[Tensor, CSR, Table], output: Tensor) -> None:
         _, ctx.adjacency, ctx.table = inputs
 
     @staticmethod
@@ -95,9 +93,7 @@ class _Adjoint(Function):
         return unfold(_Adjoint.apply(fold(grad, in_dims[0]), adjacency, table), info.batch_size), 1
 
 
-def _step(
-    adjacency: CSR, x: Tensor, a: float, b: float, add: Tensor, c: float, out: Tensor | None = None
-) -> Tensor:
+def _step(adjacency: CSR, x: Tensor, a: float, b: float, add: Tensor, c: float, out: Tensor | None = None) -> Tensor:
     """a Â x + b x + c · add."""
     if c:
         result = torch.addmm(add, adjacency.tensor, x, beta=c, alpha=a, out=out)

@@ -41,8 +41,8 @@ def print_models(rows: list[dict[str, Any]]) -> None:
     console = Console()
     console.print(table)
     console.print(
-        "Parameters: with the default settings on Cora. Cost: n nodes, m edges, f features, h hidden, c classes, K degree, "
-        "d rank.\nBatches: can be trained on mini-batches of rows. Seeds: many runs can share one computation.",
+        "Parameters: with the default settings on Cora. Cost: n nodes, m edges, f features, h hidden, c classes,\n"
+        "K degree, d rank. Batches: can be trained on mini-batches of rows. Seeds: many runs may share a computation.",
         highlight=False,
     )
 

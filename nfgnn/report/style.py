@@ -7,7 +7,7 @@ from typing import Any
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, strongest contrasts first."""
 
-_RC = {
+_RC: dict[Any, Any] = {
     "figure.dpi": 150,
     "savefig.bbox": "tight",
     "font.size": 9,

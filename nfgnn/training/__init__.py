@@ -1,7 +1,7 @@
 """From a graph and a configuration to a fitted model.
 
-:func:`fit` is one run; :class:`NodeClassifier` puts scikit-learn's words around it; :func:`run_experiment` does many seeds
-of one :class:`Experiment` into a run folder.
+:func:`fit` is one run; :class:`NodeClassifier` puts scikit-learn's words around it; :func:`run_experiment` does many
+seeds of one :class:`Experiment` into a run folder.
 """
 
 from nfgnn.training.classifier import NodeClassifier

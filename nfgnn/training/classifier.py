@@ -26,8 +26,8 @@ class NodeClassifier:
             (:mod:`nfgnn.presets`, by dataset and protocol of the graph fitted).
         seed: decides initial weights and dropout.
         device: ``"auto"`` is a GPU where there is one.
-        **settings: hyper-parameters of the model (``K``, ``rank``, ``basis``, ``dropout``, …) and of the training (``lr``,
-            ``filter_lr``, ``weight_decay``, ``epochs``, ``features``, …).
+        **settings: hyper-parameters of the model (``K``, ``rank``, ``basis``, ``dropout``, …) and of the training
+            (``lr``, ``filter_lr``, ``weight_decay``, ``epochs``, ``features``, …).
 
     After ``fit``: ``model_`` (the module), ``config_``, ``history_``, ``scaling_``.
 
@@ -44,7 +44,7 @@ class NodeClassifier:
     ) -> None:
         self.model, self.preset, self.seed, self.device, self.settings = model, preset, seed, device, settings
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All arguments, as scikit-learn asks for them."""
         return {
             "model": self.model,
@@ -64,13 +64,13 @@ class NodeClassifier:
         return self
 
     def fit(self, data: Data, on_epoch: OnEpoch | None = None) -> "NodeClassifier":
-        """Learn from ``data.train_mask``, choose the epoch on ``data.val_mask``. Torch's own generator is left alone."""
+        """Learn from ``data.train_mask``, choose the epoch on ``data.val_mask``; torch's generator is left alone."""
         missing = [name for name in ("train_mask", "val_mask") if data.get(name) is None]
         if missing:
-            raise UserError(f"the graph has no {' and no '.join(missing)}: make one with nfgnn.split(data, protocol, seed)")
-        self.config_ = RunConfig.resolve(
-            self.model, self.settings, data.get("name"), data.get("protocol"), self.preset
-        )
+            raise UserError(
+                f"the graph has no {' and no '.join(missing)}: make one with nfgnn.split(data, protocol, seed)"
+            )
+        self.config_ = RunConfig.resolve(self.model, self.settings, data.get("name"), data.get("protocol"), self.preset)
         self.scaling_ = FeatureScaling.fit(data.x, self.config_.training.features)
         with torch.random.fork_rng(devices=self._cuda_devices()):
             torch.manual_seed(self.seed)
@@ -81,10 +81,12 @@ class NodeClassifier:
         return self
 
     def predict_proba(self, data: Data) -> Tensor:
-        """Class probabilities of every node, ``[num_nodes, num_classes]``. ``data`` may be a graph never seen before."""
+        """Class probabilities of every node, ``[num_nodes, num_classes]``. ``data`` may be a graph never seen
+        before."""
         inputs = self._inputs(data)
         with torch.no_grad():
-            return self.model_.eval()(*inputs).softmax(-1).cpu()
+            logits: Tensor = self.model_.eval()(*inputs)
+        return logits.softmax(-1).cpu()
 
     def predict(self, data: Data) -> Tensor:
         """The most probable class of every node."""
@@ -105,7 +107,7 @@ class NodeClassifier:
             raise UserError(f"{self.config_.model} has no polynomial filter, so it has no coefficients")
         with torch.no_grad():
             psi: Tensor = self.model_.eval().coefficients(*inputs)  # type: ignore[operator]
-        return psi.cpu()
+        return psi.detach().cpu()
 
     def response(self, data: Data, nodes: Any = None, points: int = 201) -> tuple[Tensor, Tensor]:
         """Frequencies λ in [0, λ_max] and the frequency response of every node in ``nodes`` (default: all) at them.
@@ -179,12 +181,7 @@ class NodeClassifier:
         return self.config_.build(num_features, num_classes, num_nodes).to(self._device())
 
     def _device(self) -> torch.device:
-        if self.device == "auto":
-            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        try:
-            return torch.device(self.device)
-        except RuntimeError:
-            raise UserError(f"device '{self.device}' is not known: use auto, cpu or cuda") from None
+        return resolve_device(self.device)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
@@ -209,3 +206,17 @@ class NodeClassifier:
             )
         prepared = self._prepare(data)
         return prepared.x, prepared.edge_index, prepared.get("edge_weight")
+
+
+def resolve_device(device: str) -> torch.device:
+    """The device of this name; ``"auto"`` is a GPU where there is one."""
+    cuda = torch.cuda.is_available()
+    if device == "auto":
+        return torch.device("cuda" if cuda else "cpu")
+    try:
+        resolved = torch.device(device)
+    except RuntimeError:
+        raise UserError(f"device '{device}' is not known: use auto, cpu or cuda") from None
+    if resolved.type == "cuda" and not cuda:
+        raise UserError(f"device '{device}' is not there: this machine or this build of torch has no CUDA GPU")
+    return resolved

@@ -16,8 +16,8 @@ from nfgnn.presets import preset
 class TrainingConfig:
     """How a model is trained.
 
-    The paper's protocol: Adam, at most 1000 epochs; after ``patience`` epochs training stops as soon as the validation loss
-    exceeds the mean of its last ``patience`` values; the model of least validation loss is kept.
+    The paper's protocol: Adam, at most 1000 epochs; after ``patience`` epochs training stops as soon as the
+    validation loss exceeds the mean of its last ``patience`` values; the model of least validation loss is kept.
     """
 
     lr: float = 0.01
@@ -46,7 +46,8 @@ class RunConfig:
     def resolve(
         cls, model: str, settings: Mapping[str, Any], dataset: str | None, protocol: str | None, kind: str = "best"
     ) -> "RunConfig":
-        """Preset of the dataset, overridden by ``settings``, sorted into model and training; every value written out."""
+        """Preset of the dataset, overridden by ``settings``, sorted into model and training; every value written
+        out."""
         entry = find_model(model)
         defaults = {
             name: p.default
@@ -87,7 +88,7 @@ class RunConfig:
 
 def _coerce(key: str, value: Any, default: Any) -> Any:
     """``value``, if it is of the default's kind; whole numbers pass for real ones."""
-    if key == "lambda_max" and value == "estimate" or default is None:
+    if (key == "lambda_max" and value == "estimate") or default is None:
         return value
     number = isinstance(value, int | float) and not isinstance(value, bool)
     match default:

@@ -91,9 +91,7 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
     return history
 
 
-def training_loss(
-    model: nn.Module, inputs: tuple[Tensor, Tensor, Tensor | None], nodes: Tensor, y: Tensor
-) -> Tensor:
+def training_loss(model: nn.Module, inputs: tuple[Tensor, Tensor, Tensor | None], nodes: Tensor, y: Tensor) -> Tensor:
     """The model's own loss on the training nodes if it defines one, else the cross-entropy of its logits."""
     if hasattr(model, "training_loss"):
         return model.training_loss(*inputs, nodes, y)  # type: ignore[operator, no-any-return]

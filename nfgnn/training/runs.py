@@ -1,8 +1,8 @@
 """Many runs of one configuration, kept in a run folder that survives being killed.
 
 ``RUN/config.json`` says what was run, ``RUN/seed-…/`` holds one run each (``metrics.json``, ``history.csv``,
-``classifier.json``, ``weights.safetensors``, ``coefficients.npy``), ``RUN/summary.json`` the result. While runs are missing the folder is
-called ``.RUN.partial``; every run in it is complete.
+``classifier.json``, ``weights.safetensors``, ``coefficients.npy``), ``RUN/summary.json`` the result. While runs are
+missing the folder is called ``.RUN.partial``; every run in it is complete.
 """
 
 import csv
@@ -23,11 +23,11 @@ from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
 from nfgnn.training.atomic import atomic_folder, atomic_write, publish
-from nfgnn.training.classifier import NodeClassifier
+from nfgnn.training.classifier import NodeClassifier, resolve_device
 from nfgnn.training.config import RunConfig
 from nfgnn.training.fit import History
 from nfgnn.training.metrics import accuracy, roc_auc, summarise
-from nfgnn.transforms import split
+from nfgnn.transforms import FeatureScaling, split
 
 
 class Display(Protocol):
@@ -58,6 +58,13 @@ class Experiment:
             "config": self.config.to_dict(),
         }
 
+    def check(self) -> None:
+        """Find the user's mistakes before anything is trained or written."""
+        split(self.data, self.protocol, self.seeds[0])
+        FeatureScaling.fit(self.data.x, self.config.training.features)
+        self.config.build(self.data.num_features, self.data.num_classes, self.data.num_nodes)
+        resolve_device(self.device)
+
     def default_folder(self) -> Path:
         """A folder below ``runs/`` named after the experiment: the same experiment, the same folder."""
         what = self.description()
@@ -70,6 +77,7 @@ def run_experiment(experiment: Experiment, folder: Path, display: Display, resum
 
     With ``resume`` runs that an earlier, killed call of the same experiment has finished are taken as they are.
     """
+    experiment.check()
     if resume and _same(folder, experiment):
         return read_summary(folder)
     if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").is_file():
@@ -143,7 +151,8 @@ def _run_seed(experiment: Experiment, seed: int, target: Path, display: Display)
         (partial / "model").rmdir()
         if hasattr(classifier.model_, "coefficients"):
             np.save(partial / "coefficients.npy", classifier.coefficients(data).numpy())
-            metrics["filter"] = {"basis": str(classifier.model_.prop.basis), "lambda_max": classifier.lambda_max(data)}
+            basis = getattr(classifier.model_.prop, "basis")  # noqa: B009
+            metrics["filter"] = {"basis": str(basis), "lambda_max": classifier.lambda_max(data)}
         _write_history(partial / "history.csv", history)
         (partial / "metrics.json").write_text(json.dumps(metrics, indent=1), encoding="utf-8")
 
@@ -152,9 +161,7 @@ def _write_history(path: Path, history: History) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["epoch", "train_loss", "val_loss", "val_accuracy"])
-        writer.writerows(
-            zip(range(history.epochs), history.train_loss, history.val_loss, history.val_accuracy)
-        )
+        writer.writerows(zip(range(history.epochs), history.train_loss, history.val_loss, history.val_accuracy))
 
 
 def _summarise(experiment: Experiment, staging: Path) -> dict[str, Any]:
@@ -178,8 +185,8 @@ def _summarise(experiment: Experiment, staging: Path) -> dict[str, Any]:
 
 
 def _device_name(device: str) -> str:
-    cuda = torch.cuda.is_available() if device == "auto" else device.startswith("cuda")
-    return torch.cuda.get_device_name() if cuda else "cpu"
+    resolved = resolve_device(device)
+    return torch.cuda.get_device_name(resolved) if resolved.type == "cuda" else resolved.type
 
 
 @contextmanager
@@ -196,7 +203,9 @@ def _staging(experiment: Experiment, folder: Path, resume: bool) -> Iterator[Pat
             atomic_write(staging / "config.json", json.dumps(experiment.description(), indent=1))
         yield staging
     except BlockingIOError:
-        raise UserError(f"another process is writing {folder}: wait for it, or name another folder with --out") from None
+        raise UserError(
+            f"another process is writing {folder}: wait for it, or name another folder with --out"
+        ) from None
     finally:
         os.close(handle)
 

@@ -28,8 +28,8 @@ class FeatureScaling:
 
     @classmethod
     def fit(cls, x: Tensor, how: str = "auto") -> "FeatureScaling":
-        """Learn what is needed from ``x``. ``auto`` is ``row`` for sparse-looking, non-negative features (words, counts,
-        indicators) and ``standard`` for the rest (measurements)."""
+        """Learn what is needed from ``x``. ``auto`` is ``row`` for sparse-looking, non-negative features (words,
+        counts, indicators) and ``standard`` for the rest (measurements)."""
         if how not in SCALINGS:
             raise UserError(f"features = '{how}' is not known: choose one of {', '.join(SCALINGS)}")
         if how == "auto":
@@ -50,7 +50,7 @@ class FeatureScaling:
             assert self.mean is not None
             assert self.deviation is not None
             z = (x.to_dense() - self.mean.to(x)) / self.deviation.to(x)
-            return z.clamp(-5, 5) / x.shape[1] ** 0.5
+            return z.clamp(-5, 5).div(x.shape[1] ** 0.5)
         if x.layout == torch.strided:
             norm = x.abs().sum(1, keepdim=True)
             return x / torch.where(norm > 0, norm, 1.0)

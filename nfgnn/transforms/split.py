@@ -18,8 +18,9 @@ def split(data: Data, protocol: str = "full", seed: int = 0) -> Data:
     Args:
         data: a graph with labels ``y``; nodes of label -1 are in no mask.
         protocol: ``"full"`` and ``"semi"`` are the paper's (:func:`per_class`, 60/20 % and 2.5/2.5 %);
-            ``"stratified"`` keeps every class' share, 60/20/20 %; ``"random"`` is 50/25/25 %; ``"geom-gcn"`` takes one of
-            the ten fixed splits that came with the data, number ``seed`` modulo 10; ``"public"`` the split that came with the data.
+            ``"stratified"`` keeps every class' share, 60/20/20 %; ``"random"`` is 50/25/25 %; ``"geom-gcn"`` takes
+            one of the ten fixed splits that came with the data, number ``seed`` modulo 10; ``"public"`` the split
+            that came with the data.
         seed: decides all that is random. The same seed gives the same masks on every machine.
     """
     if protocol not in PROTOCOLS:
@@ -36,8 +37,9 @@ def per_class(data: Data, seed: int, train: float, val: float) -> Masks:
     r"""The generator that this family of papers uses.
 
     Training takes :math:`\mathrm{round}(r_{train}\, n / C)` nodes *of every class*, or the whole class where it is
-    smaller; validation takes :math:`\mathrm{round}(r_{val}\, n)` of the rest, test all that is left. Where classes differ in size
-    this is not a plain 60/20/20 split: on Texas the training set is 46 % of the nodes and two classes are never tested.
+    smaller; validation takes :math:`\mathrm{round}(r_{val}\, n)` of the rest, test all that is left. Where classes
+    differ in size this is not a plain 60/20/20 split: on Texas the training set is 46 % of the nodes and two classes
+    are never tested.
     """
     y, generator = data.y, torch.Generator().manual_seed(seed)
     n, classes = int((y >= 0).sum()), int(y.max()) + 1
@@ -74,7 +76,8 @@ def geom_gcn(data: Data, seed: int) -> Masks:
     mask = data.get("train_mask")
     if mask is None or mask.dim() != 2 or mask.shape[1] != 10:
         raise UserError(
-            f"{data.get('name') or 'this graph'} does not come with ten fixed splits: use another protocol, such as 'full'"
+            f"{data.get('name') or 'this graph'} does not come with ten fixed splits: "
+            "use another protocol, such as 'full'"
         )
     return _shipped(data, seed % 10)
 

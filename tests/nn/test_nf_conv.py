@@ -114,7 +114,9 @@ def test_a_constant_gate_is_a_global_filter() -> None:
     from nfgnn.nn import PolyConv
 
     for basis in BASES:
-        nf, poly = (cls(*a, K=6, basis=basis, init="ppr", alpha=0.2) for cls, a in ((NFConv, (CHANNELS,)), (PolyConv, ())))
+        nf, poly = (
+            cls(*a, K=6, basis=basis, init="ppr", alpha=0.2) for cls, a in ((NFConv, (CHANNELS,)), (PolyConv, ()))
+        )
         torch.nn.init.zeros_(nf.gate.weight)
         x, edge_index = torch.randn(N, CHANNELS), random_graph(N, 0.2, 0)
         torch.testing.assert_close(nf(x, edge_index), poly(x, edge_index), rtol=1e-4, atol=1e-5)

@@ -1,7 +1,7 @@
 import torch
 from conftest import random_graph
 
-from nfgnn.nn import NFGNN, MLP, NFConv, PolyGNN
+from nfgnn.nn import MLP, NFGNN, NFConv, PolyGNN
 
 
 def test_nfgnn_is_an_mlp_and_a_filter() -> None:

@@ -6,8 +6,8 @@ from conftest import random_graph
 from dense import adjacency, normalised
 from dense import scaled_laplacian as dense_laplacian
 
-from nfgnn.propagate import scaled_laplacian
 from nfgnn.propagate import laplacian as module
+from nfgnn.propagate import scaled_laplacian
 
 
 def weighted(edge_index: torch.Tensor) -> torch.Tensor:

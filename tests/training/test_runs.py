@@ -37,7 +37,13 @@ def run(folder: Path, resume: bool = False, **kwargs) -> dict:
 def test_a_run_folder_holds_everything(tmp_path: Path) -> None:
     summary = run(tmp_path / "run")
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
-    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["config.json", "seed-0", "seed-1", "seed-2", "summary.json"]
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == [
+        "config.json",
+        "seed-0",
+        "seed-1",
+        "seed-2",
+        "summary.json",
+    ]
     names = sorted(p.name for p in (tmp_path / "run" / "seed-1").iterdir())
     assert names == ["classifier.json", "coefficients.npy", "history.csv", "metrics.json", "weights.safetensors"]
     classifier = load_run(tmp_path / "run", seed=1)

@@ -104,5 +104,7 @@ def test_on_real_graphs(data_root, name: str, train_share: float) -> None:
 
 def test_geom_gcn_splits_of_texas(data_root) -> None:
     data = load_dataset("texas", root=data_root)
-    sizes = [[int(split(data, "geom-gcn", s)[m].sum()) for m in ("train_mask", "val_mask", "test_mask")] for s in range(10)]
+    sizes = [
+        [int(split(data, "geom-gcn", s)[m].sum()) for m in ("train_mask", "val_mask", "test_mask")] for s in range(10)
+    ]
     assert sizes == [[87, 59, 37]] * 10

@@ -1,7 +1,8 @@
 r"""How a node's filter coefficients :math:`η_{ik}` come about: the three forms of :class:`~nfgnn.nn.NFConv`.
 
-A gate maps the terms ``[K + 1, n, channels]`` and the layer's input ``[n, channels]`` to coefficients ``[K + 1, n]``. Its columns ``gamma[:, j]`` are d base
-filters; the gate decides how much of each a node takes. A new form is one class here and one line in ``GATES``.
+A gate maps the terms ``[K + 1, n, channels]`` and the layer's input ``[n, channels]`` to coefficients ``[K + 1, n]``.
+Its columns ``gamma[:, j]`` are d base filters; the gate decides how much of each a node takes. A new form is one
+class here and one line in ``GATES``.
 """
 
 import math
@@ -70,14 +71,14 @@ class TermGate(Gate):
         bound = 1 / math.sqrt(self.channels)
         self.weight.uniform_(-bound, bound)
 
-    def forward(self, terms: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+    def forward(self, terms: Tensor, x: Tensor) -> Tensor:
         return torch.einsum("knd,kd->kn", self.activation(terms @ self.weight), self.gamma)
 
 
 class InputGate(TermGate):
     r"""The low-rank form :math:`Ψ = σ(X W)\,Γ^⊤`: from the layer's input alone, the same for all orders."""
 
-    def forward(self, terms: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+    def forward(self, terms: Tensor, x: Tensor) -> Tensor:
         return self.gamma @ self.activation(x @ self.weight).T
 
 
@@ -100,7 +101,7 @@ class PublishedGate(Gate):
         self.bias.uniform_(-bound, bound)
         self.gamma.mul_(self.rank)  # the form divides by d itself
 
-    def forward(self, terms: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+    def forward(self, terms: Tensor, x: Tensor) -> Tensor:
         h = self.activation(torch.baddbmm(self.bias[:, None], terms, self.weight))
         return torch.einsum("knd,kd->kn", h, self.gamma) / self.rank
 

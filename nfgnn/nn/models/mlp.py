@@ -1,13 +1,14 @@
 """A multi-layer perceptron on node features."""
 
+from itertools import pairwise
 from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nfgnn.nn.linear import Linear, dropout
-from nfgnn.propagate import CSR
 from nfgnn.nn.models.registry import register_model
+from nfgnn.propagate import CSR
 
 
 @register_model("Multi-layer perceptron on the features alone", 1986, "O(nfh)", mini_batch=True, many_seeds=True)
@@ -34,14 +35,14 @@ class MLP(nn.Module):
     ) -> None:
         super().__init__()
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        self.lins = nn.ModuleList(Linear(a, b) for a, b in zip(widths, widths[1:]))
+        self.lins = nn.ModuleList(Linear(a, b) for a, b in pairwise(widths))
         self.dropout = dropout
 
     def reset_parameters(self) -> None:
         for lin in self.lins:
             lin.reset_parameters()  # type: ignore[operator]
 
-    def forward(self, x: Tensor | CSR, edge_index: Any = None, edge_weight: Any = None) -> Tensor:  # noqa: ARG002
+    def forward(self, x: Tensor | CSR, edge_index: Any = None, edge_weight: Any = None) -> Tensor:
         """"""
         *hidden, last = self.lins
         for lin in hidden:

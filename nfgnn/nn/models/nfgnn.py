@@ -3,8 +3,8 @@
 from nfgnn.basis import Basis, Response
 from nfgnn.nn.conv import NFConv
 from nfgnn.nn.models.decoupled import Decoupled
-from nfgnn.propagate import LambdaMax
 from nfgnn.nn.models.registry import register_model
+from nfgnn.propagate import LambdaMax
 
 
 @register_model(
@@ -13,7 +13,8 @@ from nfgnn.nn.models.registry import register_model
 class NFGNN(Decoupled):
     r"""NFGNN (Algorithm 1 of `the paper <https://arxiv.org/abs/2212.03654>`_): an MLP, then the node-oriented filter.
 
-    .. math:: X^{(0)} = \mathrm{MLP}(X), \qquad Z_i = \sum_{k=0}^{K} η_{ik}\, X^{(k)}_i, \quad X^{(k)} = p_k(\tilde L) X^{(0)}
+    .. math::
+        X^{(0)} = \mathrm{MLP}(X), \qquad X^{(k)} = p_k(\tilde L) X^{(0)}, \quad Z_i = \sum_{k=0}^{K} η_{ik}\, X^{(k)}_i
 
     ``forward`` returns logits. For an entire graph in memory; see ``ScalableNFGNN`` for larger ones.
 

@@ -3,8 +3,8 @@
 from nfgnn.basis import Basis, Response
 from nfgnn.nn.conv import PolyConv
 from nfgnn.nn.models.decoupled import Decoupled
-from nfgnn.propagate import LambdaMax
 from nfgnn.nn.models.registry import register_model
+from nfgnn.propagate import LambdaMax
 
 
 @register_model("NFGNN with one global filter (w/o NF)", 2022, "O(nfh + Kmc)", many_seeds=True)

@@ -1,0 +1,58 @@
+"""Shipped presets are themselves tested: every table resolves, builds and names known things."""
+
+import tomllib
+from importlib.resources import files
+
+import pytest
+
+from nfgnn.errors import UserError
+from nfgnn.nn.models import MODELS
+from nfgnn.presets import preset
+from nfgnn.training import RunConfig
+from nfgnn.transforms import PROTOCOLS, SCALINGS
+
+FILES = sorted(file.name for file in files("nfgnn.presets").iterdir() if file.name.endswith(".toml"))
+
+
+def tables(file: str):
+    content = tomllib.loads((files("nfgnn.presets") / file).read_text(encoding="utf-8"))
+    for kind, part in (("best", content), ("paper", content.get("paper", {}))):
+        for protocol, by_dataset in part.items():
+            if protocol not in ("default", "paper"):
+                yield from ((kind, protocol, dataset) for dataset in by_dataset)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_table_resolves_and_builds(file: str) -> None:
+    from nfgnn.datasets.registry import REGISTRY
+
+    (name,) = (name for name in MODELS if f"{name.lower()}.toml" == file)
+    known = {*REGISTRY, "mixed", "karate"}
+    for kind, protocol, dataset in tables(file):
+        assert protocol in PROTOCOLS
+        assert dataset in known, f"{file}: {dataset}"
+        config = RunConfig.resolve(name, {}, dataset, protocol, kind)
+        assert config.training.features in SCALINGS
+        assert config.hyper == RunConfig.from_dict(config.to_dict()).hyper
+        config.build(20, 3, 10)
+
+
+def test_tables_override_in_order() -> None:
+    assert preset("NFGNN", "texas", "full")["K"] == 2
+    assert preset("nfgnn", "texas", "geom-gcn")["K"] == 2  # protocols without tables use full's
+    assert preset("NFGNN", "texas", "full", "paper")["K"] == 10
+    assert preset("NFGNN", "texas", "full", "none") == {}
+    assert preset("NFGNN", "my own graph", "full") == preset("NFGNN", None, None)
+    assert preset("Toy", "texas", "full") == {}
+
+
+def test_settings_override_presets() -> None:
+    config = RunConfig.resolve("nfgnn", {"K": 7, "lr": 1}, "texas", "full")
+    assert (config.model, config.hyper["K"], config.hyper["hidden_channels"]) == ("NFGNN", 7, 128)
+    assert config.training.lr == 1.0
+    assert isinstance(config.training.lr, float)
+
+
+def test_unknown_kinds_are_refused() -> None:
+    with pytest.raises(UserError, match="choose one of best, paper, none"):
+        preset("NFGNN", "texas", "full", "good")
