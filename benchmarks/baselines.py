@@ -103,6 +103,8 @@ def main() -> None:
         f"{len(cells)} cells, {len(cells) - len(todo)} of them finished before; {args.runs} runs each",
         flush=True,
     )
+    for name in args.datasets:  # read once before many processes do
+        graph(name)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     for count, (cell, runs) in enumerate(finished_cells(todo, seeds, args), 1):
@@ -120,20 +122,14 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
     parser.add_argument("--datasets", nargs="+", default=DATASETS)
     parser.add_argument("--protocols", nargs="+", default=PROTOCOLS)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument(
-        "--seed", type=int, default=1000, help="the first one; below 1000 only for choosing presets"
-    )
+    parser.add_argument("--seed", type=int, default=1000, help="the first one; below 1000 only for choosing presets")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes in all")
-    parser.add_argument(
-        "--gpu-workers", type=int, default=4, help="how many of them share the GPU, if there is one"
-    )
+    parser.add_argument("--gpu-workers", type=int, default=5, help="how many of them share the GPU, if there is one")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="settings over the presets")
     parser.add_argument("--root", help="folder of the raw data; else the environment variable NFGNN_DATA")
     parser.add_argument("--out", type=Path, default=Path("results/baselines.json"))
@@ -163,9 +159,7 @@ def finished_cells(
     for cell in sorted(
         cells, key=lambda c: c.dataset == "texas"
     ):  # the quick ones last, so that all workers end together
-        device = (
-            "cuda" if "cuda" in pools and cell.model in ALONG_EDGES and cell.dataset != "texas" else "cpu"
-        )
+        device = "cuda" if "cuda" in pools and cell.model in ALONG_EDGES and cell.dataset != "texas" else "cpu"
         futures |= {pools[device].submit(run, cell, seed, device, args.set): cell for seed in seeds}
     collected: dict[Cell, list[dict[str, Any]]] = {cell: [] for cell in cells}
     for future in as_completed(futures):
@@ -196,9 +190,7 @@ def graph(name: str) -> Data:
     return load_dataset(name)
 
 
-def summary(
-    cell: Cell, seeds: list[int], runs: list[dict[str, Any]], settings: dict[str, Any]
-) -> dict[str, Any]:
+def summary(cell: Cell, seeds: list[int], runs: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
     test = summarise([r["test_accuracy"] for r in runs])
     paper = cell.paper()
     return {

@@ -154,8 +154,6 @@ def test_a_new_model_is_one_file_and_one_table(tmp_path: Path) -> None:
     (package / "presets" / "toy.toml").write_text("[default]\ngain = 2.0\nlr = 0.5\nepochs = 3\n")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     for command in (["-c", USE], ["-m", "nfgnn", "models", "Toy", "--json"]):
-        done = subprocess.run(
-            [sys.executable, *command], env=environment, cwd=tmp_path, capture_output=True, text=True
-        )
+        done = subprocess.run([sys.executable, *command], env=environment, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     assert '"Toy"' in done.stdout

@@ -9,9 +9,7 @@ from nfgnn.nn.models.registry import register_model
 from nfgnn.propagate import CSR, ScaledLaplacian, scaled_laplacian
 
 
-@register_model(
-    "Graph Neural Networks with Convolutional ARMA Filters", 2021, "O(Knfh + Kmh)", many_seeds=True
-)
+@register_model("Graph Neural Networks with Convolutional ARMA Filters", 2021, "O(Knfh + Kmh)", many_seeds=True)
 class ARMA(nn.Module):
     r"""Two ARMA layers (`Bianchi et al. <https://arxiv.org/abs/1901.01343>`_): rational filters.
 

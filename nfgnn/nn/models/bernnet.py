@@ -49,6 +49,4 @@ class BernNet(Decoupled):
         K: int = 10,
     ) -> None:
         prop = _NonNegative(K, "bernstein", "all-pass")
-        super().__init__(
-            prop, in_channels, out_channels, hidden_channels, num_layers, dropout, filter_dropout
-        )
+        super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, filter_dropout)

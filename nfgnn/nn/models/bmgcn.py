@@ -80,9 +80,7 @@ class BMGCN(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """"""
-        return self._convolve(
-            x, self.mlp(x).softmax(-1), self.block_matrix, *self._edges(x, edge_index, edge_weight)
-        )
+        return self._convolve(x, self.mlp(x).softmax(-1), self.block_matrix, *self._edges(x, edge_index, edge_weight))
 
     def pretraining(self) -> list[tuple[nn.Module, int]]:
         """The parts that are first trained alone, with their numbers of epochs."""
@@ -109,9 +107,7 @@ class BMGCN(nn.Module):
             edge_index, weight = add_self_loops(edge_index, weight, self.self_loop, x.shape[0])
         return edge_index, weight
 
-    def _convolve(
-        self, x: Tensor | CSR, soft: Tensor, H: Tensor, edge_index: Tensor, weight: Tensor
-    ) -> Tensor:
+    def _convolve(self, x: Tensor | CSR, soft: Tensor, H: Tensor, edge_index: Tensor, weight: Tensor) -> Tensor:
         Q = H @ H.T
         Q = Q + (self.enhance - 1) * Q.diag().diag()
         Q = Q / Q.sum(1, keepdim=True)

@@ -12,9 +12,7 @@ from nfgnn.propagate.cache import TensorCache
 _CACHE = TensorCache()
 
 
-@register_model(
-    "To Join or Not to Join: The Illusion of Privacy in Social Networks", 2009, "O(mc)", many_seeds=True
-)
+@register_model("To Join or Not to Join: The Illusion of Privacy in Social Networks", 2009, "O(mc)", many_seeds=True)
 class LINK(nn.Module):
     r"""Logistic regression on the rows of the adjacency matrix (`Zheleva and Getoor
     <https://doi.org/10.1145/1526709.1526781>`_): whom a node is linked to decides, not what it is like.
@@ -37,15 +35,11 @@ class LINK(nn.Module):
     def reset_parameters(self) -> None:
         self.lin.reset_parameters()
 
-    def forward(
-        self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None) -> Tensor:
         """"""
         n = x.shape[0]
         if n != self.lin.in_features:
-            raise UserError(
-                f"LINK knows the {self.lin.in_features} nodes it was trained on, this graph has {n}"
-            )
+            raise UserError(f"LINK knows the {self.lin.in_features} nodes it was trained on, this graph has {n}")
         graph = scaled_laplacian(edge_index, edge_weight, n)
         return self.lin(_adjacency(graph, self.lin.weight.dtype))  # type: ignore[no-any-return]
 
