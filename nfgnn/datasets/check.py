@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from nfgnn.datasets.arrays import as_array
 from nfgnn.datasets.edges import undirected
 from nfgnn.datasets.features import check_features, degree_features
 from nfgnn.datasets.labels import UNLABELLED, encode_labels, few
@@ -89,15 +90,22 @@ def check_graph(
 
 def _per_node(key: str, value: Any, n: int) -> bool:
     if key == "feature_names":
-        return True
-    return key != "edge_attr" and hasattr(value, "__len__") and not isinstance(value, str) and len(value) == n
+        return isinstance(value, list)
+    shape: Any = getattr(value, "shape", (len(value),) if isinstance(value, list) else ())
+    return key != "edge_attr" and len(shape) > 0 and shape[0] == n
 
 
 def _count_nodes(data: Data, where: str) -> int:
-    shapes: list[tuple[int, ...]] = [tuple(getattr(data.get(key), "shape", ())) for key in ("x", "y")]
-    n = int(
-        data.get("num_nodes") or next((shape[0] for shape in shapes if len(shape)), 0) or data.num_nodes or 0
-    )
+    """The number of nodes: as stated, else as many as have features, else labels."""
+    stated = data.get("num_nodes")
+    if stated is not None:
+        if isinstance(stated, bool) or not isinstance(stated, int | np.integer):
+            raise UserError(f"{where}: `num_nodes` is a {type(stated).__name__}; a whole number is needed.")
+        n = int(stated)
+    else:
+        known = [value for key in ("x", "y") if (value := data.get(key)) is not None and not isinstance(value, str)]
+        shapes = [tuple(v.shape) if hasattr(v, "shape") else (len(v),) for v in known if hasattr(v, "__len__")]
+        n = next((shape[0] for shape in shapes if shape), 0)
     if n == 0:
         raise UserError(f"{where}: the graph has no nodes.")
     return n
@@ -106,10 +114,8 @@ def _count_nodes(data: Data, where: str) -> int:
 def _edges(data: Data, n: int, where: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     edge_index = data.get("edge_index")
     if edge_index is None:
-        raise UserError(
-            f"{where}: the graph has no `edge_index`; a tensor [2, links] of node numbers is needed."
-        )
-    links = edge_index.numpy(force=True) if isinstance(edge_index, Tensor) else np.asarray(edge_index)
+        raise UserError(f"{where}: the graph has no `edge_index`; a tensor [2, links] of node numbers is needed.")
+    links = as_array(edge_index, "edge_index", where)
     if links.ndim != 2 or links.shape[0] != 2:
         raise UserError(f"{where}: `edge_index` has shape {list(links.shape)}; [2, links] is needed.")
     if links.dtype.kind not in "iu" and links.size:
@@ -128,8 +134,7 @@ def _edges(data: Data, n: int, where: str) -> tuple[np.ndarray, np.ndarray, np.n
 def _weights(weight: Any, links: int, where: str) -> np.ndarray | None:
     if weight is None:
         return None
-    values = weight.numpy(force=True) if isinstance(weight, Tensor) else np.asarray(weight)
-    values = values.reshape(-1).astype(np.float64)
+    values = as_array(weight, "edge_weight", where).reshape(-1).astype(np.float64)
     if len(values) != links:
         raise UserError(f"{where}: there are {len(values):,} weights for {links:,} links.")
     bad = ~np.isfinite(values) | (values < 0)
@@ -156,21 +161,14 @@ def _labels(data: Data, n: int, notes: list[str], where: str) -> tuple[Tensor, l
     values, names = data.get("y"), data.get("class_names")
     if values is None:
         return torch.full((n,), UNLABELLED), list(names or [])
-    array = values.numpy(force=True) if isinstance(values, Tensor) else np.asarray(values)
+    array = as_array(values, "y", where, "biufUSO")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise UserError(
-            f"{where}: `y` has shape {list(array.shape)}; one class per node, shape [{n}], is needed."
-        )
+        raise UserError(f"{where}: `y` has shape {list(array.shape)}; one class per node, shape [{n}], is needed.")
     if len(array) != n:
         raise UserError(f"{where}: there are {len(array):,} labels for {n:,} nodes.")
-    if (
-        names is not None
-        and array.dtype.kind in "iu"
-        and array.min() >= UNLABELLED
-        and array.max() < len(names)
-    ):
+    if names is not None and array.dtype.kind in "iu" and array.min() >= UNLABELLED and array.max() < len(names):
         return torch.from_numpy(array.astype(np.int64)), [str(c) for c in names]
     y, found = encode_labels(array, where)
     if array.dtype.kind in "iuf" and found != [str(c) for c in range(len(found))]:
@@ -185,9 +183,7 @@ def _require_classes(y: Tensor, where: str) -> None:
             f"{where}: no node has a label (-1 and empty mean 'no label'), so there is nothing to learn from."
         )
     if len(present) == 1:
-        raise UserError(
-            f"{where}: all labelled nodes are of one class; at least two are needed (-1 means 'no label')."
-        )
+        raise UserError(f"{where}: all labelled nodes are of one class; at least two are needed (-1 means 'no label').")
 
 
 def _odd_nodes(edge_index: Tensor, y: Tensor, n: int) -> list[str]:

@@ -47,12 +47,8 @@ def how_to_place(entry: Entry) -> str:
     """What to put where when there is no network."""
     folder = cache_folder() / "raw" / entry.folder
     root = f"or into {entry.folder} below the folder that --root or NFGNN_DATA names"
-    fetched = ", ".join(
-        sorted({url.rpartition("/")[0] if len(entry.urls) > 1 else url for url in entry.urls.values()})
-    )
-    return (
-        f"Put the files {', '.join(entry.required)} into {folder} ({root}). They are published at: {fetched}"
-    )
+    fetched = ", ".join(sorted({url.rpartition("/")[0] if len(entry.urls) > 1 else url for url in entry.urls.values()}))
+    return f"Put the files {', '.join(entry.required)} into {folder} ({root}). They are published at: {fetched}"
 
 
 def fetch(url: str, target: Path, sha256: str | None = None) -> None:
@@ -79,9 +75,7 @@ def _check(partial: Path, name: str, received: int, expected: int, found: str, s
     if expected and received != expected:
         raise UserError(f"{name}: the download stopped at {received:,} of {expected:,} bytes; try again.")
     if sha256 is not None and found != sha256:
-        raise UserError(
-            f"{name}: the download is not the published file (its SHA-256 is {found}, not {sha256})."
-        )
+        raise UserError(f"{name}: the download is not the published file (its SHA-256 is {found}, not {sha256}).")
     with partial.open("rb") as file:
         if file.read(256).lstrip()[:9].lower() in (b"<!doctype", b"<html>\n<h", b"<html><he"):
             raise UserError(f"{name}: the address answered with a web page instead of the file.")

@@ -43,9 +43,7 @@ def undirected(
     key = (low.astype(np.int64) * num_nodes + high) * 2 + (source > target)
     pair, pair_weight, directed = _unique_pairs(key, weight)
     notes += _counted(len(key) - directed, "merged {}", "duplicate link")
-    if directed == len(
-        pair
-    ):  # each listed once: undirected links in a common notation, or all of them directed
+    if directed == len(pair):  # each listed once: undirected links in a common notation, or all of them directed
         notes += _counted(directed, "took {} as undirected", "link")
     else:
         notes += _counted(2 * len(pair) - directed, "made {} two-way", "one-way link")

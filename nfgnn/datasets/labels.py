@@ -48,9 +48,7 @@ def _distinct(values: Any, where: str) -> tuple[np.ndarray, list[Any]]:
         kinds, codes = np.unique(values, return_inverse=True)
         return codes.reshape(-1), kinds.tolist()
     try:
-        array = (
-            values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, from_pandas=True)
-        )
+        array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, from_pandas=True)
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
         if not pa.types.is_dictionary(array.type):

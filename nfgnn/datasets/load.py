@@ -51,9 +51,7 @@ def load_dataset(
     """
     if "nodes" in options or "edges" in options:
         frames = options.pop("nodes", None), options.pop("edges", None)
-        return check_graph(
-            from_frames(*frames, _columns(options)), need_labels=need_labels, where="the data frames"
-        )
+        return check_graph(from_frames(*frames, _columns(options)), need_labels=need_labels, where="the data frames")
     if isinstance(source, str | Path):
         name = None if Path(source).exists() and _looks_like_path(source) else canonical(str(source))
         if name is not None:
@@ -118,9 +116,7 @@ def _load_path(path: Path, given: str, need_labels: bool, columns: Columns) -> D
         if isinstance(error, UserError):
             raise
         raise UserError(f"{path.name}: cannot be read as a graph: {_reason(error)}") from None
-    return check_graph(
-        data, name=path.stem or path.resolve().stem, need_labels=need_labels, where=path.name or given
-    )
+    return check_graph(data, name=path.stem or path.resolve().stem, need_labels=need_labels, where=path.name or given)
 
 
 def _load_object(source: Any, need_labels: bool, options: dict[str, Any]) -> Data:
@@ -133,9 +129,7 @@ def _load_object(source: Any, need_labels: bool, options: dict[str, Any]) -> Dat
         return check_graph(from_scipy(source, x, y), need_labels=need_labels, where="the sparse matrix")
     if is_networkx(source):
         data = from_networkx(source, _columns(options), x, y)
-        return check_graph(
-            data, name=str(source.name or "graph"), need_labels=need_labels, where="the NetworkX graph"
-        )
+        return check_graph(data, name=str(source.name or "graph"), need_labels=need_labels, where="the NetworkX graph")
     raise UserError(
         f"a {type(source).__name__} is not a graph; give a name, a path, a PyG Data, a NetworkX graph, a "
         "SciPy sparse adjacency matrix, or nodes= and edges= as data frames."

@@ -13,9 +13,7 @@ from nfgnn.errors import UserError
 
 _PLANETOID = "https://github.com/kimiyoung/planetoid/raw/master/data"
 _SHCHUR = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz"
-_GEOM = (
-    "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
-)
+_GEOM = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
 _HETERO = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data"
 _LINKX = "https://github.com/CUAI/Non-Homophily-Large-Scale/raw/master/data"
 _DRIVE = "https://drive.usercontent.google.com/download?confirm=t&id="
@@ -38,17 +36,13 @@ def _planetoid(title: str, size: Size, megabytes: float, **more: Any) -> Entry:
     urls = {f"ind.{title.lower()}.{part}": f"{_PLANETOID}/ind.{title.lower()}.{part}" for part in parts}
     pyg = ("Planetoid", {"name": title})
     folder = f"Planetoid/{title}/raw"
-    return Entry(
-        title.lower(), title, read_pyg, folder, urls, *size, _YANG, megabytes, pyg=pyg, measured=True, **more
-    )
+    return Entry(title.lower(), title, read_pyg, folder, urls, *size, _YANG, megabytes, pyg=pyg, measured=True, **more)
 
 
 def _shchur(group: str, title: str, file: str, size: Size, megabytes: float) -> Entry:
     folder, urls, pyg = f"{group}/{title}/raw", {file: f"{_SHCHUR}/{file}"}, (group, {"name": title})
     more: dict[str, Any] = {"pyg": pyg, "measured": True, "licence": _MIT}
-    return Entry(
-        title.lower(), f"{group} {title}", read_pyg, folder, urls, *size, _PITFALLS, megabytes, **more
-    )
+    return Entry(title.lower(), f"{group} {title}", read_pyg, folder, urls, *size, _PITFALLS, megabytes, **more)
 
 
 def _geom_gcn(name: str, group: str, folder: str, size: Size, megabytes: float, **more: Any) -> Entry:
@@ -87,12 +81,8 @@ def _linkx(name: str, file: str, size: Size, megabytes: float, metric: str = "ac
 def _ogb(name: str, archive: str, split: str, size: Size, megabytes: float, licence: str) -> Entry:
     mapped = archive.endswith("-bin.zip")
     reader = read_ogb_mapped if mapped else read_ogb
-    raw = (
-        ("data.npz", "node-label.npz") if mapped else ("edge.csv.gz", "node-feat.csv.gz", "node-label.csv.gz")
-    )
-    files = [f"raw/{file}" for file in raw] + [
-        f"split/{split}/{part}.csv.gz" for part in ("train", "valid", "test")
-    ]
+    raw = ("data.npz", "node-label.npz") if mapped else ("edge.csv.gz", "node-feat.csv.gz", "node-label.csv.gz")
+    files = [f"raw/{file}" for file in raw] + [f"split/{split}/{part}.csv.gz" for part in ("train", "valid", "test")]
     more: dict[str, Any] = {"archive": True, "licence": licence, "files": tuple(files)}
     urls = {archive: f"{_OGB}/{archive}"}
     return Entry(name.lower(), name, reader, name.replace("-", "_"), urls, *size, _HU, megabytes, **more)

@@ -23,9 +23,7 @@ def planetoid(entry: Entry, folder: Path) -> Truth:
     ally, ty = np.eye(classes)[np.arange(labelled) % classes], np.eye(classes)[np.arange(test) % classes]
     order = labelled + RNG.permutation(test)
     n = labelled + test
-    graph = {
-        i: [(i + 1) % n, (i + 1) % n, i] for i in range(n)
-    }  # duplicates and self-loops, as in the real files
+    graph = {i: [(i + 1) % n, (i + 1) % n, i] for i in range(n)}  # duplicates and self-loops, as in the real files
     parts = {
         "x": allx[:train],
         "tx": tx,
@@ -69,9 +67,7 @@ def geom_gcn(entry: Entry, folder: Path) -> Truth:
     (folder / "out1_graph_edges.txt").write_text("\n".join(links) + "\n")
     for file in entry.required[2:]:
         part = RNG.permutation(np.arange(n) % 3)
-        masks = {
-            f"{key}_mask": (part == i).astype(np.int64) for i, key in enumerate(("train", "val", "test"))
-        }
+        masks = {f"{key}_mask": (part == i).astype(np.int64) for i, key in enumerate(("train", "val", "test"))}
         np.savez(folder / file, **masks)
     return {"nodes": n, "edges": n, "features": features, "classes": entry.classes, "splits": 10}
 

@@ -106,17 +106,13 @@ def test_a_web_page_is_not_taken_for_a_file(served: Path, tmp_path: Path) -> Non
         fetch((tmp_path / "address").read_text() + "/file", tmp_path / "file")
 
 
-def test_the_bar_goes_to_standard_error(
-    served: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_bar_goes_to_standard_error(served: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (served / "file").write_bytes(b"content")
     fetch((tmp_path / "address").read_text() + "/file", tmp_path / "file")
     assert capsys.readouterr().out == ""
 
 
-def test_without_network_the_files_and_the_folder_are_named(
-    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_network_the_files_and_the_folder_are_named(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = replace(REGISTRY["minesweeper"], urls={"minesweeper.npz": "http://127.0.0.1:9/minesweeper.npz"})
     monkeypatch.setitem(load.REGISTRY, "minesweeper", entry)
     with pytest.raises(UserError) as caught:

@@ -32,9 +32,7 @@ def test_equals_the_dense_matrix(links: list[tuple[int, int]]) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(LINKS, st.integers(0, 2**32 - 1))
-def test_weights_are_summed_by_direction_and_averaged_over_both(
-    links: list[tuple[int, int]], seed: int
-) -> None:
+def test_weights_are_summed_by_direction_and_averaged_over_both(links: list[tuple[int, int]], seed: int) -> None:
     source, target = as_arrays(links)
     given_weight = np.random.default_rng(seed).integers(1, 9, len(links)).astype(float)
     edge_index, weight, _ = undirected(source, target, NODES, given_weight)

@@ -43,18 +43,14 @@ MENDED = {
     "1 node has no link": {"edge_index": torch.tensor([[0, 1], [1, 2]])},
     "1 node has no label": {"y": torch.tensor([0, 0, 1, -1])},
     "renumbered the labels 3, 70 as 0 … 1": {"y": torch.tensor([70, 70, 3, 3])},
-    "no links at all: every node is judged by its own features": {
-        "edge_index": torch.zeros(2, 0, dtype=torch.long)
-    },
+    "no links at all: every node is judged by its own features": {"edge_index": torch.zeros(2, 0, dtype=torch.long)},
     "no features: used a constant and log(1 + degree)": {"x": None},
     "dropped 2 links of weight 0": {"edge_weight": torch.tensor([0.0, 0.0, 1, 1, 1, 1])},
     "left 1 unlabelled node out of train, val and test": {
         "y": torch.tensor([0, 0, 1, -1]),
         "train_mask": torch.tensor([1, 0, 1, 1], dtype=torch.bool),
     },
-    "some split has no training node of class 1": {
-        "train_mask": torch.tensor([1, 1, 0, 0], dtype=torch.bool)
-    },
+    "some split has no training node of class 1": {"train_mask": torch.tensor([1, 1, 0, 0], dtype=torch.bool)},
 }
 
 
@@ -70,9 +66,7 @@ REFUSED = {
     "`edge_index` holds float": {"edge_index": torch.rand(2, 4)},
     "names node 9": {"edge_index": torch.tensor([[0, 1], [1, 9]])},
     "names node -1": {"edge_index": torch.tensor([[0, -1], [1, 0]])},
-    "row 1, column 2": {
-        "x": torch.eye(4).index_put((torch.tensor(1), torch.tensor(2)), torch.tensor(float("nan")))
-    },
+    "row 1, column 2": {"x": torch.eye(4).index_put((torch.tensor(1), torch.tensor(2)), torch.tensor(float("nan")))},
     "row 0, column 0": {"x": torch.full((4, 1), float("inf"))},
     "is inf": {"x": torch.full((4, 2), 1e300, dtype=torch.float64)},
     "features have shape": {"x": torch.zeros(4, 2, 2)},
@@ -142,9 +136,7 @@ def test_a_bad_value_in_sparse_features_is_found() -> None:
 
 
 def test_what_belongs_to_nodes_is_kept_and_what_belongs_to_edges_is_not() -> None:
-    data = check_graph(
-        graph(year=torch.arange(4), edge_attr=torch.rand(6, 2), node_ids=np.array(list("abcd")))
-    )
+    data = check_graph(graph(year=torch.arange(4), edge_attr=torch.rand(6, 2), node_ids=np.array(list("abcd"))))
     assert data.year.tolist() == [0, 1, 2, 3]
     assert data.node_ids.tolist() == list("abcd")
     assert "edge_attr" not in data

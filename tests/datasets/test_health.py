@@ -56,9 +56,7 @@ def test_cornell_has_the_nodes_of_texas(data_root: Path) -> None:
 def test_a_users_copy_is_recognised_whatever_its_order(data_root: Path) -> None:
     texas = load_dataset("texas", data_root)
     order = torch.randperm(183, generator=torch.Generator().manual_seed(0))
-    mine = check_graph(
-        Data(x=texas.x.to_dense()[order], y=texas.y[order], edge_index=torch.tensor([[0], [1]]))
-    )
+    mine = check_graph(Data(x=texas.x.to_dense()[order], y=texas.y[order], edge_index=torch.tensor([[0], [1]])))
     assert any("those of texas" in finding.text for finding in examine(mine, data_root))
 
 

@@ -9,7 +9,7 @@ from nfgnn.errors import UserError
 
 def check_ids(column: pa.ChunkedArray, name: str, file: str) -> pa.Array:
     """The ids of the nodes, each there and there once."""
-    ids = _comparable(column)
+    ids = _comparable(column, name, file)
     _refuse_missing(ids, name, file)
     if _spread(ids) is not None and len(np.unique(ids.to_numpy())) == len(ids):
         return ids
@@ -26,7 +26,7 @@ def check_ids(column: pa.ChunkedArray, name: str, file: str) -> pa.Array:
 
 def place_of(column: pa.ChunkedArray, ids: pa.Array, name: str, file: str, nodes_file: str) -> np.ndarray:
     """For each id of a link's end, the number of the node."""
-    wanted = _comparable(column)
+    wanted = _comparable(column, name, file)
     _refuse_missing(wanted, name, file)
     if wanted.type != ids.type:
         wanted, ids = pc.cast(wanted, pa.string()), pc.cast(ids, pa.string())
@@ -41,7 +41,7 @@ def place_of(column: pa.ChunkedArray, ids: pa.Array, name: str, file: str, nodes
     return place
 
 
-def _comparable(column: pa.ChunkedArray) -> pa.Array:
+def _comparable(column: pa.ChunkedArray, name: str, file: str) -> pa.Array:
     """Whole numbers as int64, everything else as trimmed text."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(array.type):
@@ -51,9 +51,10 @@ def _comparable(column: pa.ChunkedArray) -> pa.Array:
             return pc.cast(array, pa.int64())
         except pa.ArrowInvalid:  # 1.5, or beyond 64 bits
             pass
-    if pa.types.is_nested(array.type):
-        raise UserError(f"ids must be numbers or text, not {array.type}.")
-    text = pc.cast(array, pa.string())
+    try:
+        text = pc.cast(array, pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # lists, or bytes that are no text
+        raise UserError(f"{file}: column {name!r} is of type {array.type}; ids are numbers or text.") from None
     trimmed = pc.utf8_trim_whitespace(text)
     return text if trimmed.equals(text) else trimmed
 

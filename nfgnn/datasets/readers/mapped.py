@@ -50,9 +50,7 @@ def _map_stored(path: Path, info: zipfile.ZipInfo) -> np.ndarray | None:
         name_length, extra_length = struct.unpack("<HH", file.read(30)[26:30])
         file.seek(name_length + extra_length, os.SEEK_CUR)
         version = np.lib.format.read_magic(file)
-        read_header = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, kind = read_header(file)
         if kind.hasobject:
             raise UserError(f"{path}: {info.filename} holds Python objects, which are never loaded.")

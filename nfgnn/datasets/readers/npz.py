@@ -28,7 +28,7 @@ def read_npz_entry(entry: Entry, folder: Path) -> Data:
 
 def read_npz(path: Path) -> Data:
     """Read a graph from one file."""
-    with np.load(path, allow_pickle=False) as file:
+    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
         arrays = {key: _array(file, key, path.name) for key in file.files}
     edge_index, weight = _links(arrays, path.name)
     data = Data(edge_index=torch.from_numpy(edge_index), x=_features(arrays, path.name))
@@ -75,9 +75,7 @@ def _links(arrays: dict[str, np.ndarray], name: str) -> tuple[np.ndarray, np.nda
         adjacency = _sparse(arrays, "adj_", name).tocoo()
         return np.stack([adjacency.row, adjacency.col]).astype(np.int64), None
     known = "edges, node_features, node_labels (and train_masks, val_masks, test_masks)"
-    raise UserError(
-        f"{name}: there is no key 'edges' (found: {', '.join(arrays) or 'none'}); the keys are {known}."
-    )
+    raise UserError(f"{name}: there is no key 'edges' (found: {', '.join(arrays) or 'none'}); the keys are {known}.")
 
 
 def _features(arrays: dict[str, np.ndarray], name: str) -> Any:
@@ -94,13 +92,9 @@ def _sparse(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Any:
     missing = [prefix + part for part in _PARTS if prefix + part not in arrays]
     if missing:
         raise UserError(f"{name}: the key {missing[0]!r} of a sparse matrix is missing.")
-    values, indices, pointers, shape = (
-        _as_numbers(arrays[prefix + part], prefix + part, name) for part in _PARTS
-    )
+    values, indices, pointers, shape = (_as_numbers(arrays[prefix + part], prefix + part, name) for part in _PARTS)
     if shape.size != 2 or any(part.ndim != 1 for part in (values, indices, pointers, shape)):
-        raise UserError(
-            f"{name}: {prefix}data, …indices, …indptr and …shape must be flat, the shape two numbers."
-        )
+        raise UserError(f"{name}: {prefix}data, …indices, …indptr and …shape must be flat, the shape two numbers.")
     rows, columns = (int(size) for size in shape)
     fits = (
         indices.dtype.kind in "iu"

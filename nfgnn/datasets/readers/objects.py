@@ -33,9 +33,7 @@ def from_networkx(graph: Any, columns: Columns, x: Any = None, y: Any = None) ->
     }
     weights = [values.get(columns.weight_column) for _, _, values in links]
     if any(weight is not None for weight in weights):
-        edges["weight"] = _arrow(
-            [1 if weight is None else weight for weight in weights], "edge attribute 'weight'"
-        )
+        edges["weight"] = _arrow([1 if weight is None else weight for weight in weights], "edge attribute 'weight'")
     if "y" in table and columns.label_column not in table:
         table[columns.label_column] = table.pop("y")
     plain = Columns(
@@ -43,9 +41,7 @@ def from_networkx(graph: Any, columns: Columns, x: Any = None, y: Any = None) ->
         split_column=columns.split_column,
         drop_columns=columns.drop_columns,
     )
-    data = graph_from_tables(
-        pa.table(table), pa.table(edges), plain, "the NetworkX graph", "the NetworkX graph"
-    )
+    data = graph_from_tables(pa.table(table), pa.table(edges), plain, "the NetworkX graph", "the NetworkX graph")
     data.node_ids = nodes
     return _with_arrays(data, x, y)
 
@@ -76,11 +72,7 @@ def _table(frame: Any) -> pa.Table:
     if isinstance(frame, pa.Table):
         return frame
     try:
-        return (
-            frame.to_arrow()
-            if hasattr(frame, "to_arrow")
-            else pa.Table.from_pandas(frame, preserve_index=False)
-        )
+        return frame.to_arrow() if hasattr(frame, "to_arrow") else pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, AttributeError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UserError(f"the data frame cannot be read as a table: {reason}") from None
@@ -93,9 +85,7 @@ def _arrow(values: list[Any], where: str) -> pa.Array:
         )
     except pa.ArrowException:
         if any(isinstance(value, list | tuple | np.ndarray) for value in values):
-            raise UserError(
-                f"{where} holds values of several kinds; give every node the same kind."
-            ) from None
+            raise UserError(f"{where} holds values of several kinds; give every node the same kind.") from None
         return pa.array([None if value is None else str(value) for value in values])
 
 
@@ -106,8 +96,6 @@ def _with_arrays(data: Data, x: Any, y: Any) -> Data:
         data.feature_names = []
     if y is not None:
         labels = y.numpy(force=True) if isinstance(y, torch.Tensor) else y
-        codes, data.class_names = encode_labels(
-            np.asarray(labels) if not isinstance(labels, list) else labels, "y"
-        )
+        codes, data.class_names = encode_labels(np.asarray(labels) if not isinstance(labels, list) else labels, "y")
         data.y = torch.from_numpy(codes)
     return data

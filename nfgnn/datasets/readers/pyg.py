@@ -27,9 +27,7 @@ def read_pyg(entry: Entry, folder: Path) -> Data:
         raw.mkdir(parents=True)
         for file in entry.required:
             _link(folder / file, raw / file)
-        with contextlib.redirect_stderr(
-            io.StringIO()
-        ):  # "Processing... Done!" would be repeated for every load
+        with contextlib.redirect_stderr(io.StringIO()):  # "Processing... Done!" would be repeated for every load
             dataset = _dataset_class(class_name)(str(Path(work, entry.folder.split("/")[0])), **arguments)
         data = dataset[0]
     if entry.name == "citeseer":

@@ -39,9 +39,7 @@ def read_table(path: Path, text: Collection[str] = ()) -> pa.Table:
     names = [name.strip() for name in table.column_names]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise UserError(
-            f"{path.name}: the column {twice[0]!r} occurs more than once; give every column its own name."
-        )
+        raise UserError(f"{path.name}: the column {twice[0]!r} occurs more than once; give every column its own name.")
     return table.rename_columns(names)
 
 

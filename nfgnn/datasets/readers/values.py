@@ -27,9 +27,7 @@ def numbers(column: pa.ChunkedArray, name: str, file: str, what: str) -> np.ndar
         column = pc.cast(column, column.type.value_type)
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py() + 1
-        raise UserError(
-            f"{file}: row {row}, column {name!r}: the {what} is missing; fill the gap or drop the column."
-        )
+        raise UserError(f"{file}: row {row}, column {name!r}: the {what} is missing; fill the gap or drop the column.")
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         column = _parsed(column, name, file, what)
@@ -71,13 +69,9 @@ def _unfold(table: pa.Table, names: list[str], file: str) -> tuple[pa.Table, lis
         try:
             lengths = set(pc.list_value_length(array).to_pylist())
         except pa.ArrowNotImplementedError:
-            raise UserError(
-                f"{file}: column {name!r} of type {array.type} cannot be used as a feature."
-            ) from None
+            raise UserError(f"{file}: column {name!r} of type {array.type} cannot be used as a feature.") from None
         if len(lengths) != 1 or None in lengths:
-            raise UserError(
-                f"{file}: column {name!r}: the lists differ in length; every node needs the same."
-            )
+            raise UserError(f"{file}: column {name!r}: the lists differ in length; every node needs the same.")
         width = lengths.pop()
         flat = pc.list_flatten(array)
         columns |= {f"{name}_{i}": flat.take(pa.array(np.arange(i, len(flat), width))) for i in range(width)}
