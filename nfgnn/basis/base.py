@@ -46,8 +46,7 @@ class Basis(ABC):
             values.append(current)
         terms = torch.stack(values, dim=-1)
         mixing = self.mixing(K)
-        mixed: Tensor = terms if mixing is None else terms @ mixing.to(terms).T
-        return mixed
+        return terms if mixing is None else terms @ mixing.to(terms).T
 
     def project(self, response: Response, K: int) -> Tensor:
         """Coefficients of the polynomial of degree K that agrees with ``response`` at the K + 1 Chebyshev nodes.
@@ -56,7 +55,8 @@ class Basis(ABC):
         not depend on the basis, so one response is one and the same filter in every basis.
         """
         t = chebyshev_nodes(K + 1)
-        return torch.linalg.solve(self.evaluate(t, K), response(t).to(t))
+        coefficients: Tensor = torch.linalg.solve(self.evaluate(t, K), response(t).to(t))
+        return coefficients
 
     def __str__(self) -> str:
         """The name by which :func:`~nfgnn.basis.resolve_basis` finds it."""

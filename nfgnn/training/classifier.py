@@ -81,8 +81,7 @@ class NodeClassifier:
         return self
 
     def predict_proba(self, data: Data) -> Tensor:
-        """Class probabilities of every node, ``[num_nodes, num_classes]``. ``data`` may be a graph never seen
-        before."""
+        """Class probabilities of every node, ``[num_nodes, num_classes]``; ``data`` may be a graph never seen."""
         inputs = self._inputs(data)
         with torch.no_grad():
             logits: Tensor = self.model_.eval()(*inputs)

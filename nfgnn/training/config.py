@@ -46,8 +46,7 @@ class RunConfig:
     def resolve(
         cls, model: str, settings: Mapping[str, Any], dataset: str | None, protocol: str | None, kind: str = "best"
     ) -> "RunConfig":
-        """Preset of the dataset, overridden by ``settings``, sorted into model and training; every value written
-        out."""
+        """The preset of the dataset, overridden by ``settings``; every value written out."""
         entry = find_model(model)
         defaults = {
             name: p.default
