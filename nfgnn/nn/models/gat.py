@@ -57,7 +57,7 @@ class GAT(nn.Module):
         self,
         x: Tensor | CSR,
         edge_index: Tensor,
-        edge_weight: Tensor | None = None,  # noqa: ARG002
+        edge_weight: Tensor | None = None,
     ) -> Tensor:
         """"""
         edge_index, _ = add_remaining_self_loops(edge_index, num_nodes=x.shape[0])

@@ -28,7 +28,7 @@ class LINK(nn.Module):
         num_nodes (int): number of nodes; the trainer fills it in.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, num_nodes: int) -> None:  # noqa: ARG002
+    def __init__(self, in_channels: int, out_channels: int, num_nodes: int) -> None:
         super().__init__()
         self.lin = Linear(num_nodes, out_channels)
 
