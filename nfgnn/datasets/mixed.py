@@ -108,10 +108,7 @@ def _check_arguments(
         )
     if len(shares) != 3 or min(shares) < 0 or abs(sum(shares) - 1) > 0.02:
         raise UserError(
-            "mixed: shares must be three shares that sum to 1 (homophilic, heterophilic, random); "
-            f"got {shares}."
+            f"mixed: shares must be three shares that sum to 1 (homophilic, heterophilic, random); got {shares}."
         )
     if len(homophily) != 2 or not all(0 <= h <= 1 for h in homophily):
-        raise UserError(
-            f"mixed: homophily must be two probabilities (homophilic, heterophilic); got {homophily}."
-        )
+        raise UserError(f"mixed: homophily must be two probabilities (homophilic, heterophilic); got {homophily}.")

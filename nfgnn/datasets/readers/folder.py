@@ -15,7 +15,7 @@ import torch
 from torch_geometric.data import Data
 
 from nfgnn.datasets.labels import MISSING, encode_labels
-from nfgnn.datasets.readers.ids import check_ids, place_of
+from nfgnn.datasets.readers.ids import NodeIds
 from nfgnn.datasets.readers.tables import find_table, read_table
 from nfgnn.datasets.readers.values import feature_matrix, numbers
 from nfgnn.errors import UserError
@@ -61,15 +61,12 @@ def graph_from_tables(
     """Two tables → a graph that has not been through the gate yet."""
     if nodes.num_rows == 0:
         raise UserError(f"{nodes_name}: there is no row, so the graph has no nodes.")
-    ids = check_ids(_column(nodes, columns.id_column, nodes_name, "id_column"), columns.id_column, nodes_name)
+    ids = NodeIds(_column(nodes, columns.id_column, nodes_name, "id_column"), columns.id_column, nodes_name)
     ends = [
-        place_of(_column(edges, name, edges_name, option), ids, name, edges_name, nodes_name)
-        for name, option in (
-            (columns.source_column, "source_column"),
-            (columns.target_column, "target_column"),
-        )
+        ids.place_of(_column(edges, name, edges_name, option), name, edges_name)
+        for name, option in ((columns.source_column, "source_column"), (columns.target_column, "target_column"))
     ]
-    data = Data(edge_index=torch.from_numpy(np.stack(ends)), node_ids=ids.to_numpy(zero_copy_only=False))
+    data = Data(edge_index=np.stack(ends), node_ids=ids.ids.to_numpy(zero_copy_only=False))
     labels = _optional(nodes, columns, "label_column", nodes_name)
     if labels is not None:
         data.y, data.class_names = _labels(labels, f"{nodes_name}, column {columns.label_column!r}")

@@ -7,45 +7,74 @@ import pyarrow.compute as pc
 from nfgnn.errors import UserError
 
 
-def check_ids(column: pa.ChunkedArray, name: str, file: str) -> pa.Array:
-    """The ids of the nodes, each there and there once."""
-    ids = _comparable(column, name, file)
-    _refuse_missing(ids, name, file)
-    if _spread(ids) is not None and len(np.unique(ids.to_numpy())) == len(ids):
-        return ids
-    first = pc.index_in(ids, value_set=ids).to_numpy(zero_copy_only=False)
-    repeated = np.flatnonzero(first != np.arange(len(ids)))
-    if len(repeated):
-        row, before = int(repeated[0]), int(first[repeated[0]])
-        raise UserError(
-            f"{file}: row {row + 1}, column {name!r}: the id {ids[row].as_py()!r} is already in row "
-            f"{before + 1}; ids must be unique ({len(repeated):,} repeated in all)."
-        )
-    return ids
+class NodeIds:
+    """The ids of the nodes, each there and there once.
+
+    Whole numbers that lie close together are found through a look-up table, everything else by hashing.
+    """
+
+    def __init__(self, column: pa.ChunkedArray, name: str, file: str) -> None:
+        self.file = file
+        self.ids = _comparable(column, name, file)
+        self.low, self.table = _look_up_table(self.ids)
+        first = self._find(self.ids)
+        repeated = np.flatnonzero(first != np.arange(len(first)))
+        if len(repeated):
+            rows = sorted(
+                (int(repeated[0]), int(first[repeated[0]]))
+            )  # a table keeps the last place, hashing the first
+            raise UserError(
+                f"{file}: row {rows[1] + 1}, column {name!r}: the id {self.ids[rows[1]].as_py()!r} is already in row "
+                f"{rows[0] + 1}; ids must be unique ({len(repeated):,} repeated in all)."
+            )
+
+    def place_of(self, column: pa.ChunkedArray, name: str, file: str) -> np.ndarray:
+        """For each id of a link's end, the number of the node."""
+        wanted = _comparable(column, name, file)
+        place = self._find(wanted)
+        if len(place) and place.min() < 0:
+            unknown = np.flatnonzero(place < 0)
+            row = int(unknown[0])
+            raise UserError(
+                f"{file}: row {row + 1}, column {name!r}: the id {wanted[row].as_py()!r} is not in {self.file} "
+                f"({len(unknown):,} such rows); add the node or remove the link."
+            )
+        return place
+
+    def _find(self, wanted: pa.Array) -> np.ndarray:
+        """Places of the ids, -1 where there is none."""
+        if self.table is not None and pa.types.is_integer(wanted.type) and len(wanted):
+            offset = wanted.to_numpy() - self.low
+            if offset.min() < 0 or offset.max() >= len(self.table):
+                offset = np.where((offset < 0) | (offset >= len(self.table)), len(self.table) - 1, offset)
+            found: np.ndarray = self.table[offset]
+            return found
+        ids = self.ids
+        if wanted.type != ids.type:
+            wanted, ids = pc.cast(wanted, pa.string()), pc.cast(ids, pa.string())
+        place: np.ndarray = pc.index_in(wanted, value_set=ids).fill_null(-1).to_numpy(zero_copy_only=False)
+        return place
 
 
-def place_of(column: pa.ChunkedArray, ids: pa.Array, name: str, file: str, nodes_file: str) -> np.ndarray:
-    """For each id of a link's end, the number of the node."""
-    wanted = _comparable(column, name, file)
-    _refuse_missing(wanted, name, file)
-    if wanted.type != ids.type:
-        wanted, ids = pc.cast(wanted, pa.string()), pc.cast(ids, pa.string())
-    place = _place_of_integers(wanted, ids)
-    unknown = np.flatnonzero(place < 0)
-    if len(unknown):
-        row = int(unknown[0])
-        raise UserError(
-            f"{file}: row {row + 1}, column {name!r}: the id {wanted[row].as_py()!r} is not in {nodes_file} "
-            f"({len(unknown):,} such rows); add the node or remove the link."
-        )
-    return place
+def _look_up_table(ids: pa.Array) -> tuple[int, np.ndarray | None]:
+    """The lowest id and a table from there on, if there is little room between the ids; its last entry is -1."""
+    if not pa.types.is_integer(ids.type) or len(ids) == 0:
+        return 0, None
+    low, high = (int(bound) for bound in pc.min_max(ids).as_py().values())
+    if high - low >= 4 * len(ids) + 2**20 or max(abs(low), abs(high)) >= 2**62:
+        return 0, None
+    table = np.full(high - low + 2, -1, dtype=np.int32)
+    table[ids.to_numpy() - low] = np.arange(len(ids))
+    return low, table
 
 
 def _comparable(column: pa.ChunkedArray, name: str, file: str) -> pa.Array:
-    """Whole numbers as int64, everything else as trimmed text."""
+    """Whole numbers as int64, everything else as trimmed text; nothing missing."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if array.null_count:
+        _refuse_missing(pc.is_null(array), name, file)
     if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
         try:
             return pc.cast(array, pa.int64())
@@ -56,34 +85,11 @@ def _comparable(column: pa.ChunkedArray, name: str, file: str) -> pa.Array:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # lists, or bytes that are no text
         raise UserError(f"{file}: column {name!r} is of type {array.type}; ids are numbers or text.") from None
     trimmed = pc.utf8_trim_whitespace(text)
-    return text if trimmed.equals(text) else trimmed
+    _refuse_missing(pc.equal(trimmed, ""), name, file)
+    return trimmed
 
 
-def _refuse_missing(ids: pa.Array, name: str, file: str) -> None:
-    empty = pc.is_null(ids)
-    if pa.types.is_string(ids.type):
-        empty = pc.or_kleene(empty, pc.equal(ids, ""))
-    row = pc.index(empty, True).as_py()
+def _refuse_missing(missing: pa.Array, name: str, file: str) -> None:
+    row = pc.index(missing, True).as_py()
     if row >= 0:
         raise UserError(f"{file}: row {row + 1}, column {name!r}: the id is missing.")
-
-
-def _spread(ids: pa.Array) -> tuple[int, int] | None:
-    """Lowest and highest id, if they are whole numbers close enough together for a look-up table."""
-    if not pa.types.is_integer(ids.type) or len(ids) == 0:
-        return None
-    low, high = (int(bound) for bound in pc.min_max(ids).as_py().values())
-    return (low, high) if high - low < 4 * len(ids) + 2**20 else None
-
-
-def _place_of_integers(wanted: pa.Array, ids: pa.Array) -> np.ndarray:
-    spread = _spread(ids)
-    if spread is None or not pa.types.is_integer(wanted.type):
-        place: np.ndarray = pc.index_in(wanted, value_set=ids).fill_null(-1).to_numpy(zero_copy_only=False)
-        return place.astype(np.int64)
-    low, high = spread
-    table = np.full(high - low + 2, -1, dtype=np.int64)  # the last place stands for every id out of range
-    table[ids.to_numpy() - low] = np.arange(len(ids))
-    offset = wanted.to_numpy()
-    inside = (offset >= low) & (offset <= high)
-    return table[np.where(inside, offset - low, high - low + 1)]

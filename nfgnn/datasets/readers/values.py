@@ -7,18 +7,21 @@ import torch
 
 from nfgnn.errors import UserError
 
+_ROWS = 4096
+
 
 def feature_matrix(table: pa.Table, names: list[str], file: str) -> tuple[torch.Tensor, list[str]]:
     """The columns side by side as float32; a list column of equal lengths becomes as many columns."""
     if any(pa.types.is_nested(table[name].type) for name in names):
         table, names = _unfold(table, names, file)
-    # Filled column by column where columns are contiguous, turned once: several times faster than strided
-    # writes.
-    matrix = np.empty((len(names), table.num_rows), dtype=np.float32)
+    columns = [numbers(table[name], name, file, "feature") for name in names]
+    matrix = np.empty((table.num_rows, len(names)), dtype=np.float32)
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and the gate names it
-        for row, name in zip(matrix, names):
-            row[:] = numbers(table[name], name, file, "feature")
-    return torch.from_numpy(matrix).t().contiguous(), names
+        for start in range(0, table.num_rows, _ROWS):  # a block stays in the cache while its columns are written
+            block = matrix[start : start + _ROWS]
+            for place, column in enumerate(columns):
+                block[:, place] = column[start : start + _ROWS]
+    return torch.from_numpy(matrix), names
 
 
 def numbers(column: pa.ChunkedArray, name: str, file: str, what: str) -> np.ndarray:
