@@ -1,0 +1,22 @@
+"""The same initial filter in every polynomial basis, then trained: does the basis matter?
+
+Before training the filters are equal, because an initial filter is given as a frequency response and projected onto the
+basis. What differs afterwards is the way that gradient descent takes.
+"""
+
+import torch
+
+from nfgnn import NFConv, NodeClassifier, load_dataset, split
+from nfgnn.basis import BASES
+
+data = split(load_dataset("mixed", num_nodes=800), protocol="full", seed=0)
+t = torch.linspace(-1, 1, 201, dtype=torch.float64)  # t = 2λ/λ_max - 1
+
+print("basis        start: response at λ = 0, 1, 2     test %   epochs")
+for name in BASES:
+    conv = NFConv(channels=4, K=5, basis=name, init="ppr", alpha=0.5)
+    gamma = conv.gate.gamma.detach().double().sum(1) * 0.5  # σ(0) = ½: the filter at W = 0
+    start = conv.basis.evaluate(t, conv.K) @ gamma
+    clf = NodeClassifier("NFGNN", basis=name, K=5, alpha=0.5, patience=60, seed=0).fit(data)
+    values = "  ".join(f"{float(start[i]):.4f}" for i in (0, 100, 200))
+    print(f"{name:12} {values:32}   {100 * clf.score(data):.1f}     {clf.history_.epochs}")

@@ -1,0 +1,101 @@
+"""What README and docs tell the reader to type is typed here, page by page and in the order of the page.
+
+Of every page the Python blocks are executed, and every line of a bash block that starts with ``nfgnn`` is run, all in
+one folder. ``DATA`` in a command stands for the folder of the raw files. A comment before a block may say more:
+``<!-- test: epochs=20 -->`` shortens the trainings of a bash block, ``<!-- test: data -->`` marks a block that needs real
+graphs.
+"""
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nfgnn.basis import BASES
+from nfgnn.cli import main
+from nfgnn.nn import MODELS
+from nfgnn.transforms import PROTOCOLS
+
+REPOSITORY = Path(__file__).parents[1]
+PAGES = [
+    "README.md",
+    *(f"docs/{name}.md" for name in ("getting-started", "concepts", "bases", "protocols", "runs", "extending")),
+]
+BLOCK = re.compile(r"(?:<!-- test: (?P<mark>[^>]*?) -->\n)?```(?P<language>bash|python)\n(?P<code>.*?)```", re.DOTALL)
+
+
+@pytest.fixture
+def _registries() -> Iterator[None]:
+    """Pages may add to the registries; other tests must not see that."""
+    before = [(registry, dict(registry)) for registry in (BASES, MODELS, PROTOCOLS)]
+    yield
+    for registry, content in before:
+        registry.clear()
+        registry.update(content)
+
+
+def blocks(page: str) -> list[tuple[str, str, str]]:
+    """(mark, language, code) of every block."""
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    return [(match["mark"] or "", match["language"], match["code"]) for match in BLOCK.finditer(text)]
+
+
+def run_command(line: str, mark: str, data_root: Path | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = [str(data_root) if word == "DATA" else word for word in shlex.split(line, comments=True)]
+    if "=" in mark and arguments[1] == "train":
+        arguments += ["--set", mark]
+    monkeypatch.setattr(sys, "argv", arguments)
+    status: object = 0
+    try:
+        main()
+    except SystemExit as stop:
+        status = stop.code
+    assert not status, line
+
+
+@pytest.mark.usefixtures("_registries")
+@pytest.mark.parametrize("page", PAGES)
+def test_page_does_what_it_says(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NFGNN_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    names: dict[str, object] = {}
+    needs_data = any(mark == "data" or " DATA" in code for mark, _, code in blocks(page))
+    data_root = request.getfixturevalue("data_root") if needs_data else None
+    ran = 0
+    for mark, language, code in blocks(page):
+        if mark == "data":
+            monkeypatch.setenv("NFGNN_DATA", str(data_root))
+        if language == "python":
+            exec(compile(code, page, "exec"), names)
+            ran += 1
+        else:
+            commands = [line for line in code.splitlines() if line.startswith("nfgnn ")]
+            for line in commands:
+                run_command(line, mark, data_root, monkeypatch)
+            ran += len(commands)
+    assert ran, f"{page} has nothing to run"
+
+
+def test_readme_quotes_the_committed_table() -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    results = (REPOSITORY / "results" / "mixed_patterns.md").read_text(encoding="utf-8")
+    rows = [line for line in results.splitlines() if line.startswith("|")]
+    assert len(rows) == 6
+    assert "\n".join(rows) in readme
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    targets = re.findall(r"\]\(([^)#]+)\)", (REPOSITORY / page).read_text(encoding="utf-8"))
+    missing = [t for t in targets if "://" not in t and not (REPOSITORY / t).exists()]
+    assert not missing
+
+
+def test_the_picture_is_small() -> None:
+    assert (REPOSITORY / "docs" / "images" / "run.png").stat().st_size < 150_000
