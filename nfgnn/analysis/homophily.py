@@ -34,7 +34,7 @@ def homophily(edge_index: Tensor, y: Tensor, isolated: str = "omit") -> dict[str
         edge_index: links in both directions, [2, 2E].
         y: labels [n], -1 where there is none.
         isolated: ``"omit"`` nodes without (labelled) neighbours from the node mean, or count them as
-        ``"zero"``.
+            ``"zero"``.
     """
     if isolated not in ("omit", "zero"):
         raise UserError(f"isolated={isolated!r} is not known; it is 'omit' or 'zero'.")

@@ -34,14 +34,12 @@ def load_dataset(
     """Load a graph by name, from files, or from an object in Python.
 
     Args:
-        source: a registered name in any spelling (``nfgnn datasets`` lists them); a folder with ``nodes`` and
-        ``edges``
-            as CSV or Parquet; an ``.npz``, ``.pt`` or ``.safetensors`` file; a PyG ``Data``; a NetworkX
+        source: a registered name in any spelling (``nfgnn datasets`` lists them); a folder with ``nodes``
+            and ``edges`` as CSV or Parquet; an ``.npz``, ``.pt`` or ``.safetensors`` file; a PyG ``Data``; a NetworkX
             graph; or a SciPy sparse adjacency matrix.
         root: folder of raw files to look in first; then ``NFGNN_DATA``, the cache folder, and a download.
         need_labels: refuse a graph without two classes; ``False`` for a graph that is only predicted on.
-        **options: for the generated graph the arguments of :func:`mixed_graph`; for tables the names of
-        columns
+        **options: for the generated graph the arguments of :func:`mixed_graph`; for tables the names of columns
             (``id_column``, ``label_column``, ``split_column``, ``source_column``, ``target_column``,
             ``weight_column``, ``drop_columns``); for NetworkX and SciPy ``x`` and ``y``; for data frames
             ``nodes`` and ``edges``.

@@ -43,7 +43,7 @@ def mixed_graph(
         signal: strength of the class means; 0 makes the features useless.
         shares: shares of the homophilic, heterophilic and random pattern; they sum to 1.
         homophily: probability that a link stays in its class, for the homophilic and the heterophilic
-        pattern.
+            pattern.
         seed: seed of the generator.
 
     Returns:
