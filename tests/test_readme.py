@@ -2,8 +2,8 @@
 
 Of every page the Python blocks are executed, and every line of a bash block that starts with ``nfgnn`` is run, all in
 one folder. ``DATA`` in a command stands for the folder of the raw files. A comment before a block may say more:
-``<!-- test: epochs=20 -->`` shortens the trainings of a bash block, ``<!-- test: data -->`` marks a block that needs real
-graphs.
+``<!-- test: epochs=20 -->`` shortens the trainings of a bash block, ``<!-- test: data -->`` marks a block that needs
+real graphs.
 """
 
 import re
