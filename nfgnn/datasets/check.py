@@ -176,12 +176,12 @@ def _labels(data: Data, n: int, notes: list[str], where: str) -> tuple[Tensor, l
 
 
 def _require_classes(y: Tensor, where: str) -> None:
-    present = torch.unique(y[y != UNLABELLED])
-    if len(present) == 0:
+    present = int((torch.bincount(y + 1)[1:] > 0).sum())
+    if present == 0:
         raise UserError(
             f"{where}: no node has a label (-1 and empty mean 'no label'), so there is nothing to learn from."
         )
-    if len(present) == 1:
+    if present == 1:
         raise UserError(f"{where}: all labelled nodes are of one class; at least two are needed (-1 means 'no label').")
 
 

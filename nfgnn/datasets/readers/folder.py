@@ -5,6 +5,7 @@ column is a feature. Links have a ``source``, a ``target`` and perhaps a ``weigh
 with :class:`Columns`.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,23 +62,30 @@ def graph_from_tables(
     """Two tables → a graph that has not been through the gate yet."""
     if nodes.num_rows == 0:
         raise UserError(f"{nodes_name}: there is no row, so the graph has no nodes.")
-    ids = NodeIds(_column(nodes, columns.id_column, nodes_name, "id_column"), columns.id_column, nodes_name)
-    ends = [
-        ids.place_of(_column(edges, name, edges_name, option), name, edges_name)
-        for name, option in ((columns.source_column, "source_column"), (columns.target_column, "target_column"))
-    ]
-    data = Data(edge_index=np.stack(ends), node_ids=ids.ids.to_numpy(zero_copy_only=False))
+    with ThreadPoolExecutor(1) as beside:  # features and links are the bulk of the work, and independent
+        features = beside.submit(_features, nodes, columns, nodes_name)
+        data = _linked(nodes, edges, columns, nodes_name, edges_name)
+        data.x, data.feature_names = features.result()
     labels = _optional(nodes, columns, "label_column", nodes_name)
     if labels is not None:
         data.y, data.class_names = _labels(labels, f"{nodes_name}, column {columns.label_column!r}")
     splits = _optional(nodes, columns, "split_column", nodes_name)
     if splits is not None:
         _add_masks(data, splits, columns.split_column, nodes_name)
-    data.x, data.feature_names = _features(nodes, columns, nodes_name)
     weight = _optional(edges, columns, "weight_column", edges_name)
     if weight is not None:
         data.edge_weight = numbers(weight, columns.weight_column, edges_name, "weight")
     return data
+
+
+def _linked(nodes: pa.Table, edges: pa.Table, columns: Columns, nodes_name: str, edges_name: str) -> Data:
+    """The graph with its ids and links."""
+    ids = NodeIds(_column(nodes, columns.id_column, nodes_name, "id_column"), columns.id_column, nodes_name)
+    ends = [
+        ids.place_of(_column(edges, name, edges_name, option), name, edges_name)
+        for name, option in ((columns.source_column, "source_column"), (columns.target_column, "target_column"))
+    ]
+    return Data(edge_index=np.stack(ends), node_ids=ids.ids.to_numpy(zero_copy_only=False))
 
 
 def _column(table: pa.Table, name: str, file: str, option: str) -> pa.ChunkedArray:

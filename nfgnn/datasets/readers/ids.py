@@ -15,7 +15,7 @@ class NodeIds:
 
     def __init__(self, column: pa.ChunkedArray, name: str, file: str) -> None:
         self.file = file
-        self.ids = _comparable(column, name, file)
+        self.ids = _comparable(column.combine_chunks(), name, file)
         self.low, self.table = _look_up_table(self.ids)
         first = self._find(self.ids)
         repeated = np.flatnonzero(first != np.arange(len(first)))
@@ -30,15 +30,18 @@ class NodeIds:
 
     def place_of(self, column: pa.ChunkedArray, name: str, file: str) -> np.ndarray:
         """For each id of a link's end, the number of the node."""
-        wanted = _comparable(column, name, file)
-        place = self._find(wanted)
-        if len(place) and place.min() < 0:
-            unknown = np.flatnonzero(place < 0)
-            row = int(unknown[0])
-            raise UserError(
-                f"{file}: row {row + 1}, column {name!r}: the id {wanted[row].as_py()!r} is not in {self.file} "
-                f"({len(unknown):,} such rows); add the node or remove the link."
-            )
+        place, done = np.empty(len(column), dtype=np.int32), 0
+        for chunk in column.chunks:  # one at a time: joining them would cost as much as finding the places
+            wanted = _comparable(chunk, name, file, done)
+            found = self._find(wanted)
+            if len(found) and found.min() < 0:
+                row = int(np.flatnonzero(found < 0)[0])
+                raise UserError(
+                    f"{file}: row {done + row + 1}, column {name!r}: the id {wanted[row].as_py()!r} is not in "
+                    f"{self.file}; add the node or remove the link."
+                )
+            place[done : done + len(chunk)] = found
+            done += len(chunk)
         return place
 
     def _find(self, wanted: pa.Array) -> np.ndarray:
@@ -68,13 +71,12 @@ def _look_up_table(ids: pa.Array) -> tuple[int, np.ndarray | None]:
     return low, table
 
 
-def _comparable(column: pa.ChunkedArray, name: str, file: str) -> pa.Array:
-    """Whole numbers as int64, everything else as trimmed text; nothing missing."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+def _comparable(array: pa.Array, name: str, file: str, before: int = 0) -> pa.Array:
+    """Whole numbers as int64, everything else as text; nothing missing. ``before`` rows came earlier in the file."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if array.null_count:
-        _refuse_missing(pc.is_null(array), name, file)
+        _refuse_missing(pc.is_null(array), name, file, before)
     if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
         try:
             return pc.cast(array, pa.int64())
@@ -84,12 +86,11 @@ def _comparable(column: pa.ChunkedArray, name: str, file: str) -> pa.Array:
         text = pc.cast(array, pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # lists, or bytes that are no text
         raise UserError(f"{file}: column {name!r} is of type {array.type}; ids are numbers or text.") from None
-    trimmed = pc.utf8_trim_whitespace(text)
-    _refuse_missing(pc.equal(trimmed, ""), name, file)
-    return trimmed
+    _refuse_missing(pc.equal(text, ""), name, file, before)
+    return text
 
 
-def _refuse_missing(missing: pa.Array, name: str, file: str) -> None:
+def _refuse_missing(missing: pa.Array, name: str, file: str, before: int) -> None:
     row = pc.index(missing, True).as_py()
     if row >= 0:
-        raise UserError(f"{file}: row {row + 1}, column {name!r}: the id is missing.")
+        raise UserError(f"{file}: row {before + row + 1}, column {name!r}: the id is missing.")

@@ -4,8 +4,6 @@ Write one with ``torch.save(data.to_dict(), "graph.pt")`` or ``safetensors.torch
 "graph.safetensors")``.
 """
 
-import pickle
-import zipfile
 from pathlib import Path
 
 import torch

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from nfgnn.errors import UserError
@@ -44,9 +45,7 @@ def read_table(path: Path, text: Collection[str] = ()) -> pa.Table:
 
 
 def _read_parquet(path: Path) -> pa.Table:
-    # The file alone: as a path, "split=train" in a folder's name would become a column.
-    with parquet.ParquetFile(path, memory_map=True) as file:
-        return file.read()
+    return parquet.read_table(path, partitioning=None)  # else "split=train" in a folder's name would become a column
 
 
 def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
@@ -62,15 +61,24 @@ def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
     for threads, newlines in ((True, False), (False, True), (False, False)):
         # The last attempt is there for its message: only a reader without threads knows the row.
         try:
-            return csv.read_csv(
+            table = csv.read_csv(
                 path,
                 read_options=csv.ReadOptions(use_threads=threads),
                 parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=newlines),
                 convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
             )
+            return _trimmed(table)
         except pa.ArrowException as error:
             failure = error
     raise UserError(f"{path.name}: cannot be read as CSV: {_first_line(failure)}")
+
+
+def _trimmed(table: pa.Table) -> pa.Table:
+    """Text without the blanks around it, which hand-made files have after the commas."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            table = table.set_column(place, field, pc.utf8_trim_whitespace(table.column(place)))
+    return table
 
 
 def _first_line(error: object) -> str:
