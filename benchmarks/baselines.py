@@ -11,6 +11,7 @@ stand a table (``.md``) and the runs (``.csv``).
 import argparse
 import csv
 import json
+import math
 import os
 import platform
 import shlex
@@ -71,8 +72,14 @@ TOLERANCE = 0.015
 """How far below the paper a value may be before the report asks for a reason."""
 
 REASONS = {
+    (
+        "FAGCN",
+        "citeseer",
+        "full",
+    ): "The paper's value is the highest of any model on these splits; the authors of ACM-GCN "
+    "measured 82.37 for FAGCN.",
     ("LINK", "texas", "full"): "The paper's value and interval are, digit by digit, those of FAGCN in the same column; "
-    "a model that sees links but no features cannot reach it on a graph of node homophily 0.06 and 279 edges.",
+    "no weight decay from 0.0005 to 0.05 brings a model that sees links only near it.",
 }
 """Why a value is below the paper's, where that is known."""
 
@@ -246,6 +253,15 @@ def line(cell: dict[str, Any]) -> str:
     )
 
 
+def reason(cell: dict[str, Any]) -> str:
+    """The difference with its 95 % interval, from both intervals, and what is known of its cause."""
+    interval = math.hypot(cell["test_accuracy"]["ci95"] or math.inf, cell["paper"]["ci95"])
+    difference = f"{points(cell['difference'])} ± {100 * interval:.2f}."
+    if (cause := REASONS.get((cell["model"], cell["dataset"], cell["protocol"]))) is not None:
+        return f"{difference} {cause}"
+    return difference + (" Not significant." if -cell["difference"] <= interval else " No reason known.")
+
+
 def write_report(results: dict[str, Any], out: Path) -> None:
     """The table and the single runs, beside the JSON."""
     cells = results["cells"]
@@ -288,12 +304,7 @@ def write_report(results: dict[str, Any], out: Path) -> None:
             text.append(f"| {' | '.join(row)} |")
     low = [c for c in cells if (c["difference"] or 0) < -TOLERANCE]
     text += ["", f"## More than {100 * TOLERANCE:g} points below the paper", ""]
-    text += [
-        f"- {c['model']} on {c['dataset']}, `{c['protocol']}`: {points(c['difference'])} "
-        f"(95 % interval ± {100 * c['test_accuracy']['ci95']:.2f}). "
-        + REASONS.get((c["model"], c["dataset"], c["protocol"]), "No reason known.")
-        for c in low
-    ] or ["None."]
+    text += [f"- {c['model']} on {c['dataset']}, `{c['protocol']}`: {reason(c)}" for c in low] or ["None."]
     out.with_suffix(".md").write_text("\n".join(text) + "\n")
 
 
