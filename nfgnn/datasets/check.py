@@ -186,8 +186,8 @@ def _require_classes(y: Tensor, where: str) -> None:
 
 
 def _odd_nodes(edge_index: Tensor, y: Tensor, n: int) -> list[str]:
-    rows = edge_index[0]  # sorted, so every change is another node
-    isolated = n - (int((rows[1:] != rows[:-1]).sum()) + 1 if len(rows) else 0)
+    rows = edge_index[0].numpy()  # sorted, so every change is another node
+    isolated = n - (np.count_nonzero(rows[1:] != rows[:-1]) + 1 if len(rows) else 0)
     unlabelled = int((y == UNLABELLED).sum())
     if isolated == n:
         return ["no links at all: every node is judged by its own features"]

@@ -58,14 +58,15 @@ def _sorted_pairs(
     The pairs are first laid out as a matrix with a row each and a mark in column ``high``: turning it into CSC brings
     them in the order of ``high``. Those are the columns of the wanted matrix; turning it into CSR sorts by ``low``.
     """
-    count, kind = len(source), np.int32 if len(source) <= MAX_NODES else np.int64
-    backward = (source > target).view(np.int8)
+    count = len(source)
+    kind = np.int32 if max(count, 2 * num_nodes) <= MAX_NODES else np.int64
+    low = np.minimum(source, target).astype(kind) * 2 + (source > target)  # the last bit tells the direction
     high = np.maximum(source, target).astype(kind, copy=False)
-    marks = sparse.csr_array((backward, high, np.arange(count + 1, dtype=kind)), shape=(count, num_nodes)).tocsc()
-    low = np.minimum(source, target).astype(kind, copy=False)[marks.indices]
-    payload = marks.indices if with_order else marks.data
+    marks = sparse.csr_array((low, high, np.arange(count + 1, dtype=kind)), shape=(count, num_nodes)).tocsc()
+    backward, low = (marks.data & 1).astype(np.int8), marks.data >> 1
+    payload = marks.indices if with_order else backward
     upper = sparse.csc_array((payload, low, marks.indptr), shape=(num_nodes, num_nodes)).tocsr()
-    return (upper, backward[upper.data], upper.data) if with_order else (upper, upper.data, None)
+    return (upper, (source > target)[upper.data], upper.data) if with_order else (upper, upper.data, None)
 
 
 def _merged(upper: Any, backward: np.ndarray, order: np.ndarray | None, weight: np.ndarray | None) -> tuple[Any, int]:

@@ -81,11 +81,11 @@ def graph_from_tables(
 def _linked(nodes: pa.Table, edges: pa.Table, columns: Columns, nodes_name: str, edges_name: str) -> Data:
     """The graph with its ids and links."""
     ids = NodeIds(_column(nodes, columns.id_column, nodes_name, "id_column"), columns.id_column, nodes_name)
-    ends = [
-        ids.place_of(_column(edges, name, edges_name, option), name, edges_name)
-        for name, option in ((columns.source_column, "source_column"), (columns.target_column, "target_column"))
-    ]
-    return Data(edge_index=np.stack(ends), node_ids=ids.ids.to_numpy(zero_copy_only=False))
+    ends = np.empty((2, edges.num_rows), dtype=np.int32 if nodes.num_rows < 2**31 else np.int64)
+    for place, role in zip(ends, ("source", "target")):
+        name = getattr(columns, f"{role}_column")
+        ids.find(_column(edges, name, edges_name, f"{role}_column"), place, name, edges_name)
+    return Data(edge_index=ends, node_ids=ids.ids.to_numpy(zero_copy_only=False))
 
 
 def _column(table: pa.Table, name: str, file: str, option: str) -> pa.ChunkedArray:

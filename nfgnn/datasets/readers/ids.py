@@ -28,9 +28,9 @@ class NodeIds:
                 f"{rows[0] + 1}; ids must be unique ({len(repeated):,} repeated in all)."
             )
 
-    def place_of(self, column: pa.ChunkedArray, name: str, file: str) -> np.ndarray:
-        """For each id of a link's end, the number of the node."""
-        place, done = np.empty(len(column), dtype=np.int32), 0
+    def find(self, column: pa.ChunkedArray, place: np.ndarray, name: str, file: str) -> None:
+        """Write the number of the node that each id of a link's end means into ``place``."""
+        done = 0
         for chunk in column.chunks:  # one at a time: joining them would cost as much as finding the places
             wanted = _comparable(chunk, name, file, done)
             found = self._find(wanted)
@@ -42,7 +42,6 @@ class NodeIds:
                 )
             place[done : done + len(chunk)] = found
             done += len(chunk)
-        return place
 
     def _find(self, wanted: pa.Array) -> np.ndarray:
         """Places of the ids, -1 where there is none."""
