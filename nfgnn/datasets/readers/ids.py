@@ -31,7 +31,9 @@ class NodeIds:
     def find(self, column: pa.ChunkedArray, place: np.ndarray, name: str, file: str) -> None:
         """Write the number of the node that each id of a link's end means into ``place``."""
         done = 0
-        for chunk in column.chunks:  # one at a time: joining them would cost as much as finding the places
+        # By table one chunk at a time, which saves a copy; hashing prepares itself anew for every call, so at once.
+        by_table = self.table is not None and pa.types.is_integer(column.type)
+        for chunk in column.chunks if by_table else [column.combine_chunks()]:
             wanted = _comparable(chunk, name, file, done)
             found = self._find(wanted)
             if len(found) and found.min() < 0:
