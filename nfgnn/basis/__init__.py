@@ -6,6 +6,8 @@ one line in ``BASES``; layers, models, plots and tests then know it by name. :mo
 frequency responses that filters start from.
 """
 
+from functools import lru_cache
+
 from nfgnn.basis.base import Basis, Response, chebyshev_nodes
 from nfgnn.basis.bernstein import Bernstein
 from nfgnn.basis.chebyshev import Chebyshev
@@ -24,8 +26,11 @@ BASES: dict[str, type[Basis]] = {
 
 def resolve_basis(basis: str | Basis) -> Basis:
     """A basis from its name: ``"chebyshev"``, ``"jacobi"``, with parameters ``"jacobi(0.5, 1)"``; or as it is."""
-    if isinstance(basis, Basis):
-        return basis
+    return basis if isinstance(basis, Basis) else _basis_named(basis)
+
+
+@lru_cache(maxsize=64)
+def _basis_named(basis: str) -> Basis:
     name, _, arguments = basis.strip().lower().partition("(")
     if name.strip() not in BASES:
         raise ValueError(f"unknown basis '{basis}': choose one of {', '.join(BASES)}")

@@ -1,8 +1,8 @@
-"""A linear map and a dropout that take sparse features as they are."""
+"""A linear map that takes sparse features as they are."""
 
-import torch.nn.functional as F
 from torch import Tensor, nn, strided
 
+from nfgnn.nn.dropout import dropout
 from nfgnn.propagate import CSR
 
 
@@ -17,11 +17,4 @@ class Linear(nn.Linear):
         return output if self.bias is None else output + self.bias
 
 
-def dropout(x: Tensor | CSR, p: float, training: bool) -> Tensor | CSR:
-    """Dropout; on a sparse matrix it draws for the stored values only, since a dropped zero is a zero."""
-    if not training or p == 0:
-        return x
-    if isinstance(x, Tensor) and x.layout == strided:
-        return F.dropout(x, p)
-    matrix = x if isinstance(x, CSR) else CSR.from_tensor(x)
-    return matrix.with_values(F.dropout(matrix.values, p))
+__all__ = ["Linear", "dropout"]

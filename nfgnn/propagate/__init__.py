@@ -8,13 +8,14 @@ matrix underneath, shared with sparse node features.
 from nfgnn.propagate.csr import CSR
 from nfgnn.propagate.lanczos import largest_eigenvalue
 from nfgnn.propagate.laplacian import LambdaMax, ScaledLaplacian, scaled_laplacian
-from nfgnn.propagate.recurrence import polynomial_terms, recurrence_terms
+from nfgnn.propagate.recurrence import mixing_matrix, polynomial_terms, recurrence_terms
 
 __all__ = [
     "CSR",
     "LambdaMax",
     "ScaledLaplacian",
     "largest_eigenvalue",
+    "mixing_matrix",
     "polynomial_terms",
     "recurrence_terms",
     "scaled_laplacian",

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from nfgnn.propagate.backend import backend
 from nfgnn.propagate.cache import TensorCache
 from nfgnn.propagate.columns import fold, unfold
 
@@ -20,10 +21,12 @@ class CSR:
     is made once, on first use.
     """
 
-    def __init__(self, indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int]) -> None:
-        index = torch.int32 if max(*shape, values.numel()) <= _INT32_MAX else torch.int64
+    def __init__(
+        self, indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int], varying: bool = False
+    ) -> None:
+        index = torch.int32 if max(*shape, indices.numel()) <= _INT32_MAX else torch.int64
         self.indptr, self.indices, self.values = indptr.to(index), indices.to(index), values
-        self.shape = shape
+        self.shape, self.varying = shape, varying
         self._transpose: tuple[CSR, Tensor] | None = None
         self._tensor: Tensor | None = None
 
@@ -54,10 +57,11 @@ class CSR:
 
     @property
     def transpose(self) -> "CSR":
-        return self._transposed()[0]
+        transposed, order = self._transposed()
+        return transposed.with_values(self.values[order]) if self.varying else transposed
 
     def _transposed(self) -> tuple["CSR", Tensor]:
-        """The transpose, and the order in which it holds this matrix' values."""
+        """The transpose (where values vary: its pattern), and the order in which it holds this matrix' values."""
         if self._transpose is None:
             counts = self.indptr.diff().long()
             row = torch.repeat_interleave(torch.arange(self.shape[0], device=counts.device), counts)
@@ -68,36 +72,65 @@ class CSR:
         return self._transpose
 
     def with_values(self, values: Tensor) -> "CSR":
-        """The same pattern under other values; a transpose already made is reused."""
-        copy = CSR(self.indptr, self.indices, values, self.shape)
-        transposed, order = self._transposed()
-        pattern = CSR(transposed.indptr, transposed.indices, values[order], transposed.shape)
-        copy._transpose = (pattern, order)
+        """The same pattern under other values, which may be a batch of them under ``vmap``."""
+        copy = CSR(self.indptr, self.indices, values, self.shape, varying=True)
+        copy._transpose = self._transposed()
         return copy
 
     def __matmul__(self, x: Tensor) -> Tensor:
         """The product with a dense matrix, differentiable in that matrix."""
-        return _Product.apply(x, self)  # type: ignore[no-any-return]
+        return _Product.apply(x, self.values, self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"CSR(shape={self.shape}, nnz={self.values.numel()}, dtype={self.values.dtype})"
 
 
 class _Product(Function):
-    """Y = S X with dX = Sᵀ dY; a batch of X is one product over all its columns."""
+    """Y = S X with dX = Sᵀ dY. A batch of X is one product over all its columns; a batch of values is one each."""
 
     @staticmethod
-    def forward(x: Tensor, matrix: CSR) -> Tensor:
-        return matrix.tensor @ x
+    def forward(x: Tensor, values: Tensor, matrix: CSR) -> Tensor:
+        out: Tensor = backend(x).matmul(matrix.with_values(values) if matrix.varying else matrix, x)
+        return out
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, CSR], output: Tensor) -> None:
-        ctx.matrix = inputs[1]
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, CSR], output: Tensor) -> None:
+        _, values, ctx.matrix = inputs
+        ctx.save_for_backward(values)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return _Product.apply(grad.contiguous(), ctx.matrix.transpose), None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        transpose, order = ctx.matrix._transposed()
+        if ctx.matrix.varying:
+            transpose = transpose.with_values(ctx.saved_tensors[0][order])
+        return transpose @ grad.contiguous(), None, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, None], x: Tensor, matrix: CSR) -> tuple[Tensor, int]:
-        return unfold(_Product.apply(fold(x, in_dims[0]), matrix), info.batch_size), 1
+    def vmap(
+        info: Any, in_dims: tuple[int | None, int | None, None], x: Tensor, values: Tensor, matrix: CSR
+    ) -> tuple[Tensor, int]:
+        if in_dims[1] is None:
+            return unfold(_Product.apply(fold(x, in_dims[0]), values, matrix), info.batch_size), 1
+        x = x.unsqueeze(1).expand(-1, info.batch_size, -1) if in_dims[0] is None else x.movedim(in_dims[0], 1)
+        return _MemberProduct.apply(x, values.movedim(in_dims[1], 0), matrix), 1
+
+
+class _MemberProduct(Function):
+    """The products of a batch of values with a batch of matrices ``[rows, batch, columns]``; gradient for the
+    latter."""
+
+    @staticmethod
+    def forward(x: Tensor, values: Tensor, matrix: CSR) -> Tensor:
+        out: Tensor = backend(x).matmul_members(matrix, values, x)
+        return out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, CSR], output: Tensor) -> None:
+        _, values, ctx.matrix = inputs
+        ctx.save_for_backward(values)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        transpose, order = ctx.matrix._transposed()
+        (values,) = ctx.saved_tensors
+        return _MemberProduct.apply(grad, values[:, order], transpose), None, None

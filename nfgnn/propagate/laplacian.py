@@ -25,7 +25,7 @@ class ScaledLaplacian:
     A node without neighbours has an all-zero row in :math:`\hat A`. The spectrum of :math:`\tilde L` lies in
     :math:`[-1, 1]` for :math:`\lambda_{\max} = 2`, the default, which no graph exceeds; then
     :math:`\tilde L = -\hat A`. A smaller value, given or estimated, stretches the spectrum over the whole interval.
-    Only :math:`\hat A` is stored; scale and shift go into the recurrence (:meth:`fold`).
+    Only :math:`\hat A` is stored; scale and shift go into the recurrence (:func:`fold_table`).
 
     Args:
         indptr, indices: the pattern of A in compressed rows.
@@ -55,17 +55,18 @@ class ScaledLaplacian:
             self._adjacency[dtype] = CSR(self.indptr, self.indices, values.to(dtype), (n, n))
         return self._adjacency[dtype]
 
-    def fold(self, table: Tensor) -> list[tuple[float, float, float]]:
-        r"""A basis' table in :math:`\tilde L` as the same table in :math:`\hat A`."""
-        stretch = 2 / self.lambda_max
-        return [(-a * stretch, a * (stretch - 1) + b, c) for a, b, c in table.tolist()]
-
     def __matmul__(self, x: Tensor) -> Tensor:
         stretch = 2 / self.lambda_max
         return (stretch - 1) * x - stretch * (self.adjacency(x.dtype) @ x)
 
     def __repr__(self) -> str:
         return f"ScaledLaplacian(num_nodes={self.num_nodes}, lambda_max={self.lambda_max:g})"
+
+
+def fold_table(table: Tensor, lambda_max: float) -> list[tuple[float, float, float]]:
+    r"""A basis' table in :math:`\tilde L` as the same table in :math:`\hat A`."""
+    stretch = 2 / lambda_max
+    return [(-a * stretch, a * (stretch - 1) + b, c) for a, b, c in table.tolist()]
 
 
 def scaled_laplacian(

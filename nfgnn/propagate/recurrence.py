@@ -1,5 +1,6 @@
 """The one engine: a basis' recurrence, and its adjoint as backward pass."""
 
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -7,12 +8,12 @@ from torch import Tensor
 from torch.autograd import Function
 
 from nfgnn.basis import Basis
+from nfgnn.propagate.backend import backend
 from nfgnn.propagate.columns import fold, unfold
-from nfgnn.propagate.csr import CSR
-from nfgnn.propagate.laplacian import ScaledLaplacian
+from nfgnn.propagate.laplacian import ScaledLaplacian, fold_table
 
 Table = list[tuple[float, float, float]]
-"""Rows (a, b, c) of a recurrence in Â: see :meth:`ScaledLaplacian.fold`."""
+"""Rows (a, b, c) of a recurrence in Â: see :func:`~nfgnn.propagate.laplacian.fold_table`."""
 
 
 def polynomial_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int) -> Tensor:
@@ -21,40 +22,52 @@ def polynomial_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int)
     K sparse products forward and K backward, whatever the basis.
     """
     terms = recurrence_terms(x, operator, basis, K)
-    mixing = basis.mixing(K)
-    return terms if mixing is None else (mixing.to(terms) @ terms.flatten(1)).view_as(terms)
+    mixing = mixing_matrix(basis, K, terms.dtype, terms.device)
+    return terms if mixing is None else (mixing @ terms.flatten(1)).view(terms.shape)
 
 
 def recurrence_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int) -> Tensor:
     """The terms of the basis' table alone, before :meth:`Basis.mixing`."""
     if x.shape[-2] != operator.num_nodes:
         raise ValueError(f"x has {x.shape[-2]} rows, the graph has {operator.num_nodes} nodes")
-    terms: Tensor = _Terms.apply(x, operator.adjacency(x.dtype), operator.fold(basis.table(K)))
+    terms: Tensor = _Terms.apply(x, operator, _folded_table(basis, K, operator.lambda_max))
     return terms
+
+
+@lru_cache(maxsize=256)
+def mixing_matrix(basis: Basis, K: int, dtype: torch.dtype, device: torch.device) -> Tensor | None:
+    """:meth:`Basis.mixing`, made once for a precision and a device."""
+    with torch.inference_mode(False), torch.no_grad():
+        mixing = basis.mixing(K)
+        return None if mixing is None else mixing.to(device, dtype)
+
+
+@lru_cache(maxsize=256)
+def _folded_table(basis: Basis, K: int, lambda_max: float) -> Table:
+    return fold_table(basis.table(K), lambda_max)
 
 
 class _Terms(Function):
     r"""Forward recurrence :math:`X_{k+1} = a_k \hat A X_k + b_k X_k + c_k X_{k-1}`."""
 
     @staticmethod
-    def forward(x: Tensor, adjacency: CSR, table: Table) -> Tensor:
-        terms = x.new_empty((len(table) + 1, *x.shape))
-        terms[0] = x
-        for k, (a, b, c) in enumerate(table):
-            _step(adjacency, terms[k], a, b, terms[k - 1], c, out=terms[k + 1])
-        return terms
+    def forward(x: Tensor, operator: ScaledLaplacian, table: Table) -> Tensor:
+        out: Tensor = backend(x).terms(x, operator, table)
+        return out
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, CSR, Table], output: Tensor) -> None:
-        _, ctx.adjacency, ctx.table = inputs
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ScaledLaplacian, Table], output: Tensor) -> None:
+        _, ctx.operator, ctx.table = inputs
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return _Adjoint.apply(grad, ctx.adjacency, ctx.table), None, None
+        return _Adjoint.apply(grad, ctx.operator, ctx.table), None, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], x: Tensor, adjacency: CSR, table: Table) -> tuple[Tensor, int]:
-        return unfold(_Terms.apply(fold(x, in_dims[0]), adjacency, table), info.batch_size), 2
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], x: Tensor, operator: ScaledLaplacian, table: Table
+    ) -> tuple[Tensor, int]:
+        return unfold(_Terms.apply(fold(x, in_dims[0]), operator, table), info.batch_size), 2
 
 
 class _Adjoint(Function):
@@ -66,39 +79,20 @@ class _Adjoint(Function):
     """
 
     @staticmethod
-    def forward(grad: Tensor, adjacency: CSR, table: Table) -> Tensor:
-        K = len(table)
-        older, newer = None, grad[K].contiguous()
-        for k in range(K - 1, -1, -1):
-            a, b, _ = table[k]
-            c = table[k + 1][2] if k + 1 < K else 0.0
-            step = _step(adjacency, newer, a, b, grad[k], 1.0)
-            if older is not None and c:
-                step.add_(older, alpha=c)
-            older, newer = newer, step
-        return newer.clone() if K == 0 else newer
+    def forward(grad: Tensor, operator: ScaledLaplacian, table: Table) -> Tensor:
+        out: Tensor = backend(grad).adjoint(grad, operator, table)
+        return out
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, CSR, Table], output: Tensor) -> None:
-        _, ctx.adjacency, ctx.table = inputs
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ScaledLaplacian, Table], output: Tensor) -> None:
+        _, ctx.operator, ctx.table = inputs
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return _Terms.apply(grad, ctx.adjacency, ctx.table), None, None
+        return _Terms.apply(grad, ctx.operator, ctx.table), None, None
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[int | None, ...], grad: Tensor, adjacency: CSR, table: Table
+        info: Any, in_dims: tuple[int | None, ...], grad: Tensor, operator: ScaledLaplacian, table: Table
     ) -> tuple[Tensor, int]:
-        return unfold(_Adjoint.apply(fold(grad, in_dims[0]), adjacency, table), info.batch_size), 1
-
-
-def _step(adjacency: CSR, x: Tensor, a: float, b: float, add: Tensor, c: float, out: Tensor | None = None) -> Tensor:
-    """a Â x + b x + c · add."""
-    if c:
-        result = torch.addmm(add, adjacency.tensor, x, beta=c, alpha=a, out=out)
-    else:
-        result = torch.mm(adjacency.tensor, x, out=out)
-        if a != 1:
-            result.mul_(a)
-    return result.add_(x, alpha=b) if b else result
+        return unfold(_Adjoint.apply(fold(grad, in_dims[0]), operator, table), info.batch_size), 1

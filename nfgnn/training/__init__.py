@@ -6,7 +6,8 @@ seeds of one :class:`Experiment` into a run folder.
 
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig, TrainingConfig
-from nfgnn.training.fit import History, fit
+from nfgnn.training.fit import fit
+from nfgnn.training.history import History
 from nfgnn.training.runs import Experiment, load_run, read_summary, run_experiment
 
 __all__ = [

@@ -1,6 +1,7 @@
 """Node classification in the manner of scikit-learn."""
 
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from torch_geometric.data import Data
 from nfgnn.errors import UserError
 from nfgnn.training.atomic import atomic_folder
 from nfgnn.training.config import RunConfig
-from nfgnn.training.fit import History, OnEpoch, fit
+from nfgnn.training.fit import OnEpoch, fit
+from nfgnn.training.history import History
 from nfgnn.training.metrics import accuracy
 from nfgnn.transforms import FeatureScaling
 
@@ -65,6 +67,13 @@ class NodeClassifier:
 
     def fit(self, data: Data, on_epoch: OnEpoch | None = None) -> "NodeClassifier":
         """Learn from ``data.train_mask``, choose the epoch on ``data.val_mask``; torch's generator is left alone."""
+        with self._random():
+            prepared = self._begin(data)
+            self.history_: History = fit(self.model_, prepared, self.config_.training, on_epoch)
+        return self
+
+    def _begin(self, data: Data) -> Data:
+        """Everything up to training: hyper-parameters, scaling, a fresh model. Returns what it is trained on."""
         missing = [name for name in ("train_mask", "val_mask") if data.get(name) is None]
         if missing:
             raise UserError(
@@ -72,13 +81,15 @@ class NodeClassifier:
             )
         self.config_ = RunConfig.resolve(self.model, self.settings, data.get("name"), data.get("protocol"), self.preset)
         self.scaling_ = FeatureScaling.fit(data.x, self.config_.training.features)
-        with torch.random.fork_rng(devices=self._cuda_devices()):
-            torch.manual_seed(self.seed)
-            self.model_: nn.Module = self._build(data.num_features, data.num_classes, data.num_nodes)
-            self.history_: History = fit(self.model_, self._prepare(data), self.config_.training, on_epoch)
         self.class_names_: list[str] | None = data.get("class_names")
         self.feature_names_: list[str] | None = data.get("feature_names")
-        return self
+        torch.manual_seed(self.seed)
+        self.model_: nn.Module = self._build(data.num_features, data.num_classes, data.num_nodes)
+        return self._prepare(data)
+
+    def _random(self) -> AbstractContextManager[None]:
+        """A context whose random numbers do not disturb torch's own generator."""
+        return torch.random.fork_rng(devices=self._cuda_devices())
 
     def predict_proba(self, data: Data) -> Tensor:
         """Class probabilities of every node, ``[num_nodes, num_classes]``; ``data`` may be a graph never seen."""

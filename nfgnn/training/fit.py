@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -11,33 +11,10 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
+from nfgnn.nn.models import MODELS
 from nfgnn.training.config import TrainingConfig
-
-
-@dataclass
-class History:
-    """What was seen in every epoch, and which epoch's weights were kept."""
-
-    train_loss: list[float] = field(default_factory=list)
-    val_loss: list[float] = field(default_factory=list)
-    val_accuracy: list[float] = field(default_factory=list)
-    seconds: float = 0.0
-
-    @property
-    def epochs(self) -> int:
-        return len(self.val_loss)
-
-    @property
-    def best_epoch(self) -> int:
-        """The epoch of least validation loss, the first one where there are several; counted from 0."""
-        return min(range(self.epochs), key=self.val_loss.__getitem__)
-
-    def should_stop(self, patience: int) -> bool:
-        """Whether the newest validation loss exceeds the mean of the ``patience`` values before it."""
-        if self.epochs <= patience:
-            return False
-        return self.val_loss[-1] > sum(self.val_loss[-patience - 1 : -1]) / patience
-
+from nfgnn.training.fit_many import Member, fit_many
+from nfgnn.training.history import History
 
 OnEpoch = Callable[[History], None]
 
@@ -51,6 +28,8 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
     fitted alone in the same way. ``training_loss(x, edge_index, edge_weight, nodes, y)`` stands in for the
     cross-entropy of the logits.
     """
+    if data.x.is_cuda and type(model).__name__ in MODELS and MODELS[type(model).__name__].many_seeds:
+        return _fit_on_gpu(model, data, config, on_epoch)
     for part, epochs in getattr(model, "pretraining", list)():
         fit(part, data, replace(config, epochs=epochs))
     train, val = (_nodes(data, name) for name in ("train_mask", "val_mask"))
@@ -89,6 +68,13 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
         for kept, now in zip(best, weights):
             now.copy_(kept)
     return history
+
+
+def _fit_on_gpu(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch | None) -> History:
+    """A single run through the trainer of many, which captures its epochs."""
+    member = Member(model, data.train_mask, data.val_mask, config)
+    tell = None if on_epoch is None else lambda histories: on_epoch(histories[0])
+    return fit_many([member], data, tell)[0]
 
 
 def training_loss(model: nn.Module, inputs: tuple[Tensor, Tensor, Tensor | None], nodes: Tensor, y: Tensor) -> Tensor:

@@ -1,14 +1,14 @@
 """The progress of long work: live on a terminal, plain lines elsewhere, always on standard error."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from nfgnn.training.fit import History
+from nfgnn.training.history import History
 
 _LINES_EVERY_SECONDS = 10.0
 _REFRESH_SECONDS = 0.1
@@ -43,13 +43,14 @@ class RunDisplay:
     ) -> None:
         self._bars.stop()
 
-    def run_started(self, seed: int, index: int, total: int, max_epochs: int) -> None:
+    def runs_started(self, seeds: Sequence[int], done: int, total: int, max_epochs: int) -> None:
         if self._runs is None:
             self._runs = self._bars.add_task(f"{self.label}  runs", total=total, status="")
             self._epochs = self._bars.add_task("", total=max_epochs, status="")
-        self._bars.update(self._runs, completed=index)
+        self._bars.update(self._runs, completed=done)
         assert self._epochs is not None
-        self._bars.reset(self._epochs, total=max_epochs, description=f"  seed {seed}  epochs", status="")
+        which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+        self._bars.reset(self._epochs, total=max_epochs, description=f"  {which}  epochs", status="")
 
     def epoch(self, history: History) -> None:
         now = time.perf_counter()

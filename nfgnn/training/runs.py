@@ -25,15 +25,16 @@ from nfgnn.errors import UserError
 from nfgnn.training.atomic import atomic_folder, atomic_write, publish
 from nfgnn.training.classifier import NodeClassifier, resolve_device
 from nfgnn.training.config import RunConfig
-from nfgnn.training.fit import History
+from nfgnn.training.history import History
 from nfgnn.training.metrics import accuracy, roc_auc, summarise
+from nfgnn.training.together import fit_together, runs_at_once
 from nfgnn.transforms import FeatureScaling, split
 
 
 class Display(Protocol):
     """Who is told how far the work is."""
 
-    def run_started(self, seed: int, index: int, total: int, max_epochs: int) -> None: ...
+    def runs_started(self, seeds: Sequence[int], done: int, total: int, max_epochs: int) -> None: ...
     def epoch(self, history: History) -> None: ...
     def run_finished(self, seed: int, metrics: Mapping[str, Any]) -> None: ...
 
@@ -65,6 +66,15 @@ class Experiment:
         self.config.build(self.data.num_features, self.data.num_classes, self.data.num_nodes)
         resolve_device(self.device)
 
+    def runs_at_once(self) -> int:
+        """How many of the runs are one computation."""
+        device = resolve_device(self.device)
+        if device.type == "cpu":
+            return 1
+        data = Data(x=self.data.x, edge_index=self.data.edge_index, edge_weight=self.data.get("edge_weight")).to(device)
+        module = self.config.build(self.data.num_features, self.data.num_classes, self.data.num_nodes).to(device)
+        return runs_at_once(self.config.model, module, data, device)
+
     def default_folder(self) -> Path:
         """A folder below ``runs/`` named after the experiment: the same experiment, the same folder."""
         what = self.description()
@@ -83,12 +93,17 @@ def run_experiment(experiment: Experiment, folder: Path, display: Display, resum
     if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").is_file():
         raise UserError(f"{folder} exists and is not a run folder: name another one with --out")
     with _staging(experiment, folder, resume) as staging:
-        for index, seed in enumerate(experiment.seeds):
-            target = staging / f"seed-{seed}"
-            if not target.exists():
-                display.run_started(seed, index, len(experiment.seeds), experiment.config.training.epochs)
-                _run_seed(experiment, seed, target, display)
-            display.run_finished(seed, _read_json(target / "metrics.json"))
+        at_once = experiment.runs_at_once()
+        for start in range(0, len(experiment.seeds), at_once):
+            seeds = experiment.seeds[start : start + at_once]
+            missing = [seed for seed in seeds if not (staging / f"seed-{seed}").exists()]
+            if missing:
+                display.runs_started(seeds, start, len(experiment.seeds), experiment.config.training.epochs)
+                for seed, classifier, data in _fit_seeds(experiment, seeds, display):
+                    if seed in missing:
+                        _write_seed(staging / f"seed-{seed}", seed, classifier, data)
+            for seed in seeds:
+                display.run_finished(seed, _read_json(staging / f"seed-{seed}" / "metrics.json"))
         summary = _summarise(experiment, staging)
         atomic_write(staging / "summary.json", json.dumps(summary, indent=1))
         publish(staging, folder)
@@ -128,12 +143,21 @@ def fingerprint(data: Data) -> str:
     return digest.hexdigest()[:16]
 
 
-def _run_seed(experiment: Experiment, seed: int, target: Path, display: Display) -> None:
-    data = split(experiment.data, experiment.protocol, seed)
+def _fit_seeds(
+    experiment: Experiment, seeds: Sequence[int], display: Display
+) -> Iterator[tuple[int, NodeClassifier, Data]]:
     settings = {k: v for k, v in experiment.config.to_dict().items() if k != "model"}
-    classifier = NodeClassifier(
-        experiment.config.model, preset="none", seed=seed, device=experiment.device, **settings
-    ).fit(data, display.epoch)
+    model, device = experiment.config.model, experiment.device
+    classifiers = [NodeClassifier(model, preset="none", seed=seed, device=device, **settings) for seed in seeds]
+    graphs = [split(experiment.data, experiment.protocol, seed) for seed in seeds]
+    if len(seeds) == 1:
+        classifiers[0].fit(graphs[0], display.epoch)
+    else:
+        fit_together(classifiers, graphs, lambda histories: display.epoch(max(histories, key=lambda h: h.epochs)))
+    return zip(seeds, classifiers, graphs)
+
+
+def _write_seed(target: Path, seed: int, classifier: NodeClassifier, data: Data) -> None:
     history, probabilities = classifier.history_, classifier.predict_proba(data)
     metrics: dict[str, Any] = {"seed": seed}
     for name in ("train", "val", "test"):

@@ -60,12 +60,10 @@ def test_the_same_experiment_gives_the_same_numbers_and_the_same_folder_name(tmp
 
 def test_resume_takes_finished_runs_as_they_are(tmp_path: Path) -> None:
     whole = run(tmp_path / "whole")
-    calls = []
 
     class Killed(RunDisplay):
-        def run_started(self, seed: int, index: int, total: int, max_epochs: int) -> None:
-            calls.append(seed)
-            if seed == 2:
+        def runs_started(self, seeds: list[int], done: int, total: int, max_epochs: int) -> None:
+            if seeds == [2]:
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -109,8 +107,8 @@ def test_kill_minus_nine_leaves_no_half_written_folder(tmp_path: Path) -> None:
 
 def test_two_processes_do_not_write_one_folder(tmp_path: Path) -> None:
     class Nested(RunDisplay):
-        def run_started(self, seed: int, index: int, total: int, max_epochs: int) -> None:
-            if index == 0:
+        def runs_started(self, seeds: list[int], done: int, total: int, max_epochs: int) -> None:
+            if done == 0:
                 with pytest.raises(UserError, match="another process is writing"):
                     run(tmp_path / "run")
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from nfgnn.nn.conv.gated_sum import gated_sum
+
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
     "tanh": torch.tanh,
@@ -56,6 +58,11 @@ class Gate(nn.Module):
     def forward(self, terms: Tensor, x: Tensor) -> Tensor:
         raise NotImplementedError
 
+    def filter(self, terms: Tensor, x: Tensor) -> Tensor:
+        """The terms summed under the node's coefficients, ``[n, channels]``."""
+        eta: Tensor = self(terms, x)
+        return (eta[..., None] * terms).sum(0)
+
     def extra_repr(self) -> str:
         return f"{self.channels}, rank={self.rank}"
 
@@ -72,7 +79,11 @@ class TermGate(Gate):
         self.weight.uniform_(-bound, bound)
 
     def forward(self, terms: Tensor, x: Tensor) -> Tensor:
-        return torch.einsum("knd,kd->kn", self.activation(terms @ self.weight), self.gamma)
+        return (self.activation(terms @ self.weight) * self.gamma[:, None]).sum(-1)
+
+    def filter(self, terms: Tensor, x: Tensor) -> Tensor:
+        fused = type(self) is TermGate and self.activation is torch.sigmoid
+        return gated_sum(terms, self.weight, self.gamma) if fused else super().filter(terms, x)
 
 
 class InputGate(TermGate):
@@ -103,7 +114,7 @@ class PublishedGate(Gate):
 
     def forward(self, terms: Tensor, x: Tensor) -> Tensor:
         h = self.activation(torch.baddbmm(self.bias[:, None], terms, self.weight))
-        return torch.einsum("knd,kd->kn", h, self.gamma) / self.rank
+        return (h * self.gamma[:, None]).sum(-1) / self.rank
 
 
 GATES: dict[str, type[Gate]] = {"term": TermGate, "input": InputGate, "published": PublishedGate}

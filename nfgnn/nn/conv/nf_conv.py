@@ -1,6 +1,5 @@
 """The node-oriented filter."""
 
-import torch
 from torch import Tensor, nn
 
 from nfgnn.basis import Basis, Response, initial_response, resolve_basis
@@ -83,9 +82,8 @@ class NFConv(nn.Module):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """"""
         terms = polynomial_terms(x, self.operator(x, edge_index, edge_weight), self.basis, self.K)
-        eta: Tensor = self.gate(terms, x)
-        out = torch.einsum("kn,knc->nc", eta, terms)
-        return (out, eta.T) if return_coefficients else out
+        out: Tensor = self.gate.filter(terms, x)
+        return (out, self.gate(terms, x).T) if return_coefficients else out
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.channels}, K={self.K}, rank={self.rank}, basis={self.basis})"

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from nfgnn.basis import Basis, Response, initial_response, resolve_basis
-from nfgnn.propagate import LambdaMax, ScaledLaplacian, recurrence_terms, scaled_laplacian
+from nfgnn.propagate import LambdaMax, ScaledLaplacian, mixing_matrix, recurrence_terms, scaled_laplacian
 
 
 class PolyConv(nn.Module):
@@ -72,9 +72,9 @@ class PolyConv(nn.Module):
         """"""
         terms = recurrence_terms(x, self.operator(x, edge_index, edge_weight), self.basis, self.K)
         gamma = self.coefficients()
-        mixing = self.basis.mixing(self.K)
+        mixing = mixing_matrix(self.basis, self.K, gamma.dtype, gamma.device)
         # One filter for all nodes: changing the basis of its K + 1 coefficients spares changing that of the terms.
-        weights = gamma if mixing is None else gamma @ mixing.to(gamma)
+        weights = gamma if mixing is None else gamma @ mixing
         out = torch.einsum("k,knc->nc", weights, terms)
         return (out, gamma.expand(x.shape[0], -1)) if return_coefficients else out
 

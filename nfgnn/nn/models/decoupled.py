@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nfgnn.nn.conv import NFConv, PolyConv
+from nfgnn.nn.dropout import dropout_dense
 from nfgnn.nn.models.mlp import MLP
 
 
@@ -43,7 +43,7 @@ class Decoupled(nn.Module):
 
     def scores(self, x: Tensor) -> Tensor:
         """The input X⁽⁰⁾ of the filter."""
-        return F.dropout(self.mlp(x), self.filter_dropout, self.training)
+        return dropout_dense(self.mlp(x), self.filter_dropout, self.training)
 
     def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """"""

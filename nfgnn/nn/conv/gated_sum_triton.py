@@ -1,0 +1,109 @@
+"""Algorithm 1's weighted sum as two Triton kernels: every term is read once forward and once backward."""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+
+@triton.jit
+def _forward_kernel(  # type: ignore[no-untyped-def]
+    terms, weight, gamma, out, n, runs, channels, orders,
+    RANK: tl.constexpr, NODES: tl.constexpr, CHANNELS: tl.constexpr,
+):  # fmt: skip
+    run = tl.program_id(1)
+    node = tl.program_id(0) * NODES + tl.arange(0, NODES)
+    c = tl.arange(0, CHANNELS)
+    mask = (node < n)[:, None] & (c < channels)[None, :]
+    place = (node.to(tl.int64) * runs + run)[:, None] * channels + c[None, :]
+    total = tl.zeros((NODES, CHANNELS), tl.float32)
+    for k in range(orders):
+        t = tl.load(terms + tl.cast(k, tl.int64) * n * runs * channels + place, mask=mask, other=0.0)
+        eta = tl.zeros((NODES,), tl.float32)
+        for j in tl.static_range(RANK):
+            w = tl.load(weight + (run * channels + c) * RANK + j, mask=c < channels, other=0.0)
+            eta += tl.sigmoid(tl.sum(t * w[None, :], 1)) * tl.load(gamma + (run * orders + k) * RANK + j)
+        total += eta[:, None] * t
+    tl.store(out + place, total, mask=mask)
+
+
+@triton.jit
+def _backward_kernel(  # type: ignore[no-untyped-def]
+    grad, terms, weight, gamma, d_terms, d_weight, d_gamma, n, runs, channels, orders,
+    RANK: tl.constexpr, NODES: tl.constexpr, CHANNELS: tl.constexpr,
+):  # fmt: skip
+    """Sums over nodes are left in parts, one per block of nodes, so that adding them up has a fixed order."""
+    block, run = tl.program_id(0), tl.program_id(1)
+    node = block * NODES + tl.arange(0, NODES)
+    c = tl.arange(0, CHANNELS)
+    inside = c < channels
+    mask = (node < n)[:, None] & inside[None, :]
+    place = (node.to(tl.int64) * runs + run)[:, None] * channels + c[None, :]
+    g = tl.load(grad + place, mask=mask, other=0.0)
+    part = tl.cast(block, tl.int64) * runs + run
+    for k in range(orders):
+        shift = tl.cast(k, tl.int64) * n * runs * channels
+        t = tl.load(terms + shift + place, mask=mask, other=0.0)
+        delta = tl.sum(t * g, 1)
+        eta = tl.zeros((NODES,), tl.float32)
+        d_t = tl.zeros((NODES, CHANNELS), tl.float32)
+        for j in tl.static_range(RANK):
+            w = tl.load(weight + (run * channels + c) * RANK + j, mask=inside, other=0.0)
+            gam = tl.load(gamma + (run * orders + k) * RANK + j)
+            h = tl.sigmoid(tl.sum(t * w[None, :], 1))
+            eta += h * gam
+            s = delta * gam * h * (1 - h)
+            d_t += s[:, None] * w[None, :]
+            tl.store(d_gamma + (part * orders + k) * RANK + j, tl.sum(delta * h, 0))
+            sum_w = d_weight + (part * channels + c) * RANK + j
+            before = tl.load(sum_w, mask=inside & (k > 0), other=0.0)
+            tl.store(sum_w, before + tl.sum(s[:, None] * t, 0), mask=inside)
+        tl.store(d_terms + shift + place, d_t + eta[:, None] * g, mask=mask)
+
+
+def forward(terms: Tensor, weight: Tensor, gamma: Tensor) -> Tensor:
+    """Z ``[n, runs, channels]``."""
+    terms, weight, gamma = terms.contiguous(), weight.contiguous(), gamma.contiguous()
+    orders, n, runs, channels = terms.shape
+    out = terms.new_empty(n, runs, channels)
+    nodes, width = _blocks(channels)
+    _forward_kernel[(triton.cdiv(n, nodes), runs)](
+        terms, weight, gamma, out, n, runs, channels, orders, weight.shape[2], nodes, width, num_warps=4
+    )
+    return out
+
+
+def backward(grad: Tensor, terms: Tensor, weight: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients for the terms, W and Γ."""
+    grad, terms, weight, gamma = grad.contiguous(), terms.contiguous(), weight.contiguous(), gamma.contiguous()
+    orders, n, runs, channels = terms.shape
+    rank = weight.shape[2]
+    nodes, width = _blocks(channels)
+    blocks = triton.cdiv(n, nodes)
+    d_terms = torch.empty_like(terms)
+    d_weight = terms.new_empty(blocks, runs, channels, rank)
+    d_gamma = terms.new_empty(blocks, runs, orders, rank)
+    _backward_kernel[(blocks, runs)](
+        grad,
+        terms,
+        weight,
+        gamma,
+        d_terms,
+        d_weight,
+        d_gamma,
+        n,
+        runs,
+        channels,
+        orders,
+        rank,
+        nodes,
+        width,
+        num_warps=4,
+    )
+    return d_terms, d_weight.sum(0), d_gamma.sum(0)
+
+
+def _blocks(channels: int) -> tuple[int, int]:
+    """Nodes per program and the padded width."""
+    width = max(2, triton.next_power_of_2(channels))
+    return max(16, min(256, 1024 // width)), width

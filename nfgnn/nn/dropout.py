@@ -1,0 +1,78 @@
+"""Dropout for dense and sparse inputs, for one run and for many at once."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, strided
+from torch.autograd import Function
+
+from nfgnn.propagate import CSR
+
+Rate = float | Tensor
+"""A dropout rate: a number, or under ``vmap`` a scalar tensor that may differ from run to run."""
+
+
+def dropout(x: Tensor | CSR, p: Rate, training: bool) -> Tensor | CSR:
+    """Dropout; on a sparse matrix it draws for the stored values only, since a dropped zero is a zero."""
+    if not training or (isinstance(p, float | int) and p == 0):
+        return x
+    if isinstance(x, Tensor) and x.layout == strided:
+        return dropout_dense(x, p, training)
+    matrix = x if isinstance(x, CSR) else CSR.from_tensor(x)
+    return matrix.with_values(dropout_dense(matrix.values, p, training))
+
+
+def dropout_dense(x: Tensor, p: Rate, training: bool) -> Tensor:
+    """Dropout of a dense tensor."""
+    if not training or (isinstance(p, float | int) and p == 0):
+        return x
+    dropped: Tensor = _Dropout.apply(x, p)[0]
+    return dropped
+
+
+class _Dropout(Function):
+    """x times a random factor that is 0 with probability p and 1/(1 - p) otherwise."""
+
+    @staticmethod
+    def forward(x: Tensor, p: Rate) -> tuple[Tensor, Tensor]:
+        if x.is_cuda and not isinstance(p, Tensor):
+            return torch.native_dropout(x, p, True)  # one kernel
+        factor = _random_factor(x, p)
+        return x * factor, factor
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Rate], output: tuple[Tensor, Tensor]) -> None:
+        ctx.p = inputs[1]
+        ctx.save_for_backward(output[1])
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, None]:
+        (factor,) = ctx.saved_tensors
+        if factor.dtype == torch.bool:  # a mask; else factors with the scale in them
+            return torch.ops.aten.native_dropout_backward(grad, factor, 1 / (1 - ctx.p)), None
+        return grad * factor, None
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, int | None], x: Tensor, p: Rate
+    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        """Every run draws its own factors, in the layout that x already has."""
+        dim = in_dims[0]
+        if dim is None:
+            x, dim = x.expand(info.batch_size, *x.shape), 0
+        if isinstance(p, Tensor):
+            shape = [1] * x.dim()
+            shape[dim] = -1
+            p = p.expand(info.batch_size).view(shape)
+        return _Dropout.apply(x, p), (dim, dim)
+
+
+def _random_factor(x: Tensor, p: Rate) -> Tensor:
+    if x.is_cuda or isinstance(p, Tensor):
+        kept = torch.rand(x.shape, device=x.device) >= p
+    else:
+        # Four 16-bit draws from every 64-bit random number: several times faster than one draw an element.
+        bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+        kept = bits.view(torch.int16)[: x.numel()].view(x.shape) >= round(p * 2**16) - 2**15
+    return kept.to(x.dtype).mul_(1 / (1 - p) if not isinstance(p, float | int) or p < 1 else 0.0)

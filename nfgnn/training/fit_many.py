@@ -1,0 +1,262 @@
+"""Many runs as one computation: seeds, splits and numeric hyper-parameters may differ, the model's shape may not.
+
+The weights of S runs lie in one matrix, a row each. ``torch.func`` maps the one model definition over the rows; where
+it meets a sparse product, the runs become columns of a single one (:mod:`nfgnn.propagate.columns`). An epoch (training
+step, evaluation, bookkeeping) needs no answer from the device, so on a GPU it is captured once and replayed.
+"""
+
+import copy
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+from torch.utils._pytree import tree_map
+from torch_geometric.data import Data
+
+from nfgnn.errors import UserError
+from nfgnn.propagate import CSR
+from nfgnn.training.config import TrainingConfig
+from nfgnn.training.history import History
+
+_RATES = ("dropout", "filter_dropout")
+_LOOK_EVERY = 25  # epochs between two looks at what a GPU has done
+
+
+@dataclass(frozen=True)
+class Member:
+    """One run: its model, the nodes it trains and validates on, how it is trained."""
+
+    model: nn.Module
+    train_mask: Tensor
+    val_mask: Tensor
+    config: TrainingConfig
+
+
+def fit_many(
+    members: Sequence[Member], data: Data, on_epochs: Callable[[list[History]], None] | None = None
+) -> list[History]:
+    """Train all members at once and leave each model with its weights of least validation loss.
+
+    The rule is that of :func:`~nfgnn.training.fit`, member by member: a run that has stopped is frozen while others
+    go on.
+    """
+    start = time.perf_counter()
+    epochs = {member.config.epochs for member in members} | {member.config.patience for member in members}
+    assert len(epochs) <= 2, "members share the numbers of epochs and of patience"
+    with torch.no_grad():
+        state = _State(members, data)
+        run_epoch = state.epoch
+        for done in range(1, members[0].config.epochs + 1):
+            run_epoch()
+            if data.x.is_cuda and done == 2:
+                run_epoch = _captured(state.epoch)
+            look = not data.x.is_cuda or done % _LOOK_EVERY == 0
+            if look and on_epochs is not None:
+                on_epochs(state.histories())
+            if look and not bool(state.active.any()):
+                break
+    histories = state.histories()
+    for history in histories:
+        history.seconds = (time.perf_counter() - start) / len(members)
+    with torch.no_grad():
+        state.restore_best()
+    return histories
+
+
+class _State:
+    """Everything that an epoch reads and writes, in tensors that stay where they are."""
+
+    def __init__(self, members: Sequence[Member], data: Data) -> None:
+        self.members, S = members, len(members)
+        x = data.x if data.x.layout == torch.strided else CSR.from_tensor(data.x)
+        self.inputs = (x, data.edge_index, data.get("edge_weight"))
+        self.y = data.y.clamp(min=0)
+        device = self.y.device
+        self.template = copy.deepcopy(members[0].model)
+        self.template.eval()(*self.inputs)  # what is made once of a graph is made here, outside of any transformation
+        self.layout = _Layout(members[0].model)
+        self.theta = torch.stack([self.layout.flatten(member.model) for member in members])
+        self.views = self.layout.views(self.theta)
+        self.constants = self.layout.constants([member.model for member in members])
+        self.rates = _varying_rates([member.model for member in members], device)
+        self.train = torch.stack([member.train_mask for member in members]).to(device)
+        self.val = torch.stack([member.val_mask for member in members]).to(device)
+        for name, mask in (("train_mask", self.train), ("val_mask", self.val)):
+            if not bool(mask.any(1).all()):
+                raise UserError(f"{name} is empty: training needs nodes to train on and nodes to validate on")
+        self.adam = _Adam(self.theta, self.layout.filter_start, [member.config for member in members])
+        self.patience = members[0].config.patience
+        self.t = torch.zeros(1, dtype=torch.long, device=device)
+        self.active = torch.ones(S, dtype=torch.bool, device=device)
+        self.epochs = torch.zeros(S, dtype=torch.long, device=device)
+        self.best, self.best_loss = self.theta.clone(), torch.full((S,), torch.inf, device=device).to(self.theta.dtype)
+        self.window = torch.zeros(self.patience, S, dtype=torch.float64, device=device)
+        self.seen = torch.zeros(members[0].config.epochs, 3, S, dtype=torch.float64, device=device)
+
+    def epoch(self) -> None:
+        """A training step, an evaluation and what follows from it."""
+        gradients, train_loss = self._gradients()
+        self.adam.step(self.theta, self.layout.join(gradients), self.active)
+        val_loss, accuracy = self._evaluate()
+        self.seen.index_copy_(0, self.t, torch.stack([train_loss, val_loss, accuracy]).double()[None])
+        stop = (self.t >= self.patience) & (val_loss.double() > self.window.mean(0))
+        self.window.index_copy_(0, self.t % self.patience, val_loss.double()[None])
+        self.t += 1
+        self.epochs.copy_(torch.where(self.active, self.t, self.epochs))
+        self._keep(self.active & (val_loss < self.best_loss), val_loss)
+        self.active &= ~stop
+
+    def _gradients(self) -> tuple[dict[str, Tensor], Tensor]:
+        self.template.train()
+
+        def loss(
+            views: dict[str, Tensor], constants: dict[str, Tensor], rates: dict[str, Tensor], mask: Tensor
+        ) -> Tensor:
+            return self._losses(views, constants, rates, mask)[0]
+
+        gradients, value = self._mapped(grad_and_value(loss))(self.views, self.constants, self.rates, self.train)
+        return gradients, value
+
+    def _evaluate(self) -> tuple[Tensor, Tensor]:
+        self.template.eval()
+
+        def scores(views: dict[str, Tensor], constants: dict[str, Tensor], mask: Tensor) -> tuple[Tensor, Tensor]:
+            loss, logits = self._losses(views, constants, {}, mask)
+            return loss, ((logits.argmax(-1) == self.y) & mask).sum() / mask.sum()
+
+        loss, accuracy = self._mapped(scores)(self.views, self.constants, self.val)
+        return loss, accuracy
+
+    def _mapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function of one run, for all runs; a single run needs no mapping."""
+        if len(self.members) > 1:
+            return vmap(function, randomness="different")
+        return lambda *trees: tree_map(lambda t: t[None], function(*tree_map(lambda t: t[0], trees)))
+
+    def _losses(
+        self, views: dict[str, Tensor], constants: dict[str, Tensor], rates: dict[str, Tensor], mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Mean cross-entropy over the nodes of the mask, and the logits."""
+        with _rates_set(self.template, rates):
+            logits: Tensor = functional_call(self.template, {**views, **constants}, self.inputs)
+        surprise = -logits.log_softmax(-1).gather(1, self.y[:, None])[:, 0]
+        return torch.where(mask, surprise, 0.0).sum() / mask.sum(), logits
+
+    def _keep(self, improved: Tensor, val_loss: Tensor) -> None:
+        self.best_loss.copy_(torch.where(improved, val_loss, self.best_loss))
+        if self.theta.is_cuda:  # the same work whatever the answer, so that it can be captured
+            torch.where(improved[:, None], self.theta, self.best, out=self.best)
+        else:
+            rows = improved.nonzero()[:, 0]
+            self.best[rows] = self.theta[rows]
+
+    def histories(self) -> list[History]:
+        seen, epochs = self.seen[: int(self.t)].cpu(), self.epochs.tolist()
+        return [History(*seen[: epochs[s], :, s].T.tolist()) for s in range(len(self.members))]
+
+    def restore_best(self) -> None:
+        if not bool(torch.isfinite(self.best_loss).all()):
+            raise UserError("the validation loss was never a number: lower the learning rates (lr, filter_lr)")
+        views = self.layout.views(self.best)
+        for s, member in enumerate(self.members):
+            parameters = dict(member.model.named_parameters())
+            for name, view in views.items():
+                parameters[name].copy_(view[s])
+
+
+class _Layout:
+    """Where each parameter lies in a run's row: the filter's come last."""
+
+    def __init__(self, model: nn.Module) -> None:
+        trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        ordered = sorted(trained, key=lambda name: name.startswith("prop."))
+        self.shapes = {name: trained[name].shape for name in ordered}
+        self.filter_start = sum(trained[name].numel() for name in ordered if not name.startswith("prop."))
+
+    def flatten(self, model: nn.Module) -> Tensor:
+        parameters = dict(model.named_parameters())
+        return torch.cat([parameters[name].detach().flatten() for name in self.shapes])
+
+    def views(self, rows: Tensor) -> dict[str, Tensor]:
+        sizes = [shape.numel() for shape in self.shapes.values()]
+        parts = rows.split(sizes, dim=1)
+        return {name: part.unflatten(1, shape) for (name, shape), part in zip(self.shapes.items(), parts)}
+
+    def join(self, values: dict[str, Tensor]) -> Tensor:
+        return torch.cat([values[name].flatten(1) for name in self.shapes], dim=1)
+
+    def constants(self, models: Sequence[nn.Module]) -> dict[str, Tensor]:
+        """Parameters that are not trained, and buffers, stacked."""
+        states = [{**dict(model.named_parameters()), **dict(model.named_buffers())} for model in models]
+        names = [name for name in states[0] if name not in self.shapes]
+        return {name: torch.stack([state[name].detach() for state in states]) for name in names}
+
+
+class _Adam:
+    """Adam with L2 penalty, a learning rate and a penalty for every run and either optimiser group."""
+
+    def __init__(self, theta: Tensor, filter_start: int, configs: Sequence[TrainingConfig]) -> None:
+        self.m, self.v = torch.zeros_like(theta), torch.zeros_like(theta)
+        self.t = torch.zeros((), dtype=torch.float64, device=theta.device)
+        rest, filters = slice(0, filter_start), slice(filter_start, theta.shape[1])
+
+        def column(values: list[float]) -> Tensor:
+            return torch.tensor(values, dtype=theta.dtype, device=theta.device)[:, None]
+
+        groups = [
+            (rest, column([c.lr for c in configs]), column([c.weight_decay for c in configs])),
+            (filters, column([c.filter_lr for c in configs]), column([c.filter_weight_decay for c in configs])),
+        ]
+        self.groups = [group for group in groups if group[0].start < group[0].stop]
+
+    def step(self, theta: Tensor, gradient: Tensor, active: Tensor) -> None:
+        self.t += 1
+        correction_1, correction_2 = (1 - beta**self.t for beta in (0.9, 0.999))
+        for part, lr, weight_decay in self.groups:
+            p, m, v = theta[:, part], self.m[:, part], self.v[:, part]
+            g = torch.addcmul(gradient[:, part], p, weight_decay)
+            m.lerp_(g, 0.1)
+            v.mul_(0.999).addcmul_(g, g, value=0.001)
+            root = v.sqrt().div_(correction_2.sqrt().to(v.dtype)).add_(1e-8)
+            p.addcdiv_(m * (-lr * active[:, None] / correction_1.to(lr.dtype)), root)
+
+
+def _varying_rates(models: Sequence[nn.Module], device: torch.device) -> dict[str, Tensor]:
+    """Dropout rates that differ between the runs, stacked: ``"mlp.dropout" → [S]``."""
+    found: dict[str, list[float]] = {}
+    for model in models:
+        for path, module in model.named_modules():
+            for attribute in _RATES:
+                if isinstance(value := getattr(module, attribute, None), float | int):
+                    found.setdefault(f"{path}.{attribute}", []).append(float(value))
+    return {key: torch.tensor(values, device=device) for key, values in found.items() if len(set(values)) > 1}
+
+
+@contextmanager
+def _rates_set(model: nn.Module, rates: dict[str, Tensor]) -> Iterator[None]:
+    """The model with these rates in place of its own."""
+    places = [
+        (model.get_submodule(key.rpartition(".")[0]), key.rpartition(".")[2], rate) for key, rate in rates.items()
+    ]
+    before = [getattr(module, attribute) for module, attribute, _ in places]
+    try:
+        for module, attribute, rate in places:
+            setattr(module, attribute, rate)
+        yield
+    finally:
+        for (module, attribute, _), value in zip(places, before):
+            setattr(module, attribute, value)
+
+
+def _captured(epoch: Callable[[], None]) -> Callable[[], None]:
+    """The epoch as a CUDA graph: launched as one, without Python."""
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        epoch()
+    return graph.replay

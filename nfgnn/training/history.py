@@ -1,0 +1,28 @@
+"""What a run leaves behind: losses and accuracies, epoch by epoch."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class History:
+    """What was seen in every epoch, and which epoch's weights were kept."""
+
+    train_loss: list[float] = field(default_factory=list)
+    val_loss: list[float] = field(default_factory=list)
+    val_accuracy: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def epochs(self) -> int:
+        return len(self.val_loss)
+
+    @property
+    def best_epoch(self) -> int:
+        """The epoch of least validation loss, the first one where there are several; counted from 0."""
+        return min(range(self.epochs), key=self.val_loss.__getitem__)
+
+    def should_stop(self, patience: int) -> bool:
+        """Whether the newest validation loss exceeds the mean of the ``patience`` values before it."""
+        if self.epochs <= patience:
+            return False
+        return self.val_loss[-1] > sum(self.val_loss[-patience - 1 : -1]) / patience
