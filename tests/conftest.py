@@ -1,6 +1,9 @@
 """Fixtures that several rooms share."""
 
 import os
+
+os.environ.setdefault("TRITON_INTERPRET", "1")  # read when Triton is first imported, which torch may do
+
 from pathlib import Path
 
 import pytest

@@ -7,6 +7,7 @@ from torch import Tensor, strided
 from torch.autograd import Function
 
 from nfgnn.propagate import CSR
+from nfgnn.propagate.function import quick
 
 Rate = float | Tensor
 """A dropout rate: a number, or under ``vmap`` a scalar tensor that may differ from run to run."""
@@ -30,6 +31,7 @@ def dropout_dense(x: Tensor, p: Rate, training: bool) -> Tensor:
     return dropped
 
 
+@quick
 class _Dropout(Function):
     """x times a random factor that is 0 with probability p and 1/(1 - p) otherwise."""
 

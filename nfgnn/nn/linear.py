@@ -9,6 +9,11 @@ from nfgnn.propagate import CSR
 class Linear(nn.Linear):
     """:class:`torch.nn.Linear` that also takes a sparse input, at the cost of its stored values only."""
 
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        super().__init__(in_features, out_features, bias)
+        # Same values and shape, but column by column in memory: the sparse product reads the transpose.
+        self.weight = nn.Parameter(self.weight.detach().T.contiguous().T)
+
     def forward(self, input: Tensor | CSR) -> Tensor:
         if isinstance(input, Tensor) and input.layout == strided:
             return super().forward(input)

@@ -9,6 +9,7 @@ from torch.autograd import Function
 from nfgnn.propagate.backend import backend
 from nfgnn.propagate.cache import TensorCache
 from nfgnn.propagate.columns import fold, unfold
+from nfgnn.propagate.function import quick
 
 _CACHE = TensorCache()
 _INT32_MAX = 2**31 - 1
@@ -85,6 +86,7 @@ class CSR:
         return f"CSR(shape={self.shape}, nnz={self.values.numel()}, dtype={self.values.dtype})"
 
 
+@quick
 class _Product(Function):
     """Y = S X with dX = Sᵀ dY. A batch of X is one product over all its columns; a batch of values is one each."""
 
@@ -115,6 +117,7 @@ class _Product(Function):
         return _MemberProduct.apply(x, values.movedim(in_dims[1], 0), matrix), 1
 
 
+@quick
 class _MemberProduct(Function):
     """The products of a batch of values with a batch of matrices ``[rows, batch, columns]``; gradient for the
     latter."""

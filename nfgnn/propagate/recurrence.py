@@ -10,6 +10,7 @@ from torch.autograd import Function
 from nfgnn.basis import Basis
 from nfgnn.propagate.backend import backend
 from nfgnn.propagate.columns import fold, unfold
+from nfgnn.propagate.function import quick
 from nfgnn.propagate.laplacian import ScaledLaplacian, fold_table
 
 Table = list[tuple[float, float, float]]
@@ -47,6 +48,7 @@ def _folded_table(basis: Basis, K: int, lambda_max: float) -> Table:
     return fold_table(basis.table(K), lambda_max)
 
 
+@quick
 class _Terms(Function):
     r"""Forward recurrence :math:`X_{k+1} = a_k \hat A X_k + b_k X_k + c_k X_{k-1}`."""
 
@@ -70,6 +72,7 @@ class _Terms(Function):
         return unfold(_Terms.apply(fold(x, in_dims[0]), operator, table), info.batch_size), 2
 
 
+@quick
 class _Adjoint(Function):
     r"""The transposed map, again a recurrence (Clenshaw), since :math:`\hat A` is symmetric.
 

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from nfgnn.propagate.function import quick
+
 
 def gated_sum(terms: Tensor, weight: Tensor, gamma: Tensor) -> Tensor:
     """Z ``[n, channels]`` from terms ``[K + 1, n, channels]``, W ``[channels, d]`` and Γ ``[K + 1, d]``."""
@@ -25,6 +27,7 @@ def gated_sum(terms: Tensor, weight: Tensor, gamma: Tensor) -> Tensor:
     return out.squeeze(1)
 
 
+@quick
 class _GatedSum(Function):
     @staticmethod
     def forward(terms: Tensor, weight: Tensor, gamma: Tensor) -> Tensor:
@@ -45,6 +48,7 @@ class _GatedSum(Function):
         return out.unflatten(1, (info.batch_size, -1)), 1
 
 
+@quick
 class _GatedSumGradient(Function):
     @staticmethod
     def forward(grad: Tensor, terms: Tensor, weight: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -92,13 +96,22 @@ def _backward(grad: Tensor, terms: Tensor, weight: Tensor, gamma: Tensor) -> tup
     h, eta = _coefficients(terms, weight, gamma)
     delta = (terms * grad).sum(-1, keepdim=True)
     s = delta * _by_order(gamma) * h * (1 - h)
-    d_terms = torch.einsum("knsd,scd->knsc", s, weight).add_(eta[..., None] * grad)
-    return d_terms, torch.einsum("knsc,knsd->scd", terms, s), (delta * h).sum(1).transpose(0, 1)
+    d_terms = _per_run(s, weight.mT).add_(eta[..., None] * grad)
+    runs = weight.shape[0]
+    flat_terms, flat_s = (part.movedim(2, 0).reshape(runs, -1, part.shape[-1]) for part in (terms, s))
+    return d_terms, flat_terms.mT @ flat_s, (delta * h).sum(1).transpose(0, 1)
 
 
 def _coefficients(terms: Tensor, weight: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor]:
-    h = torch.sigmoid(torch.einsum("knsc,scd->knsd", terms, weight))
+    h = torch.sigmoid(_per_run(terms, weight))
     return h, (h * _by_order(gamma)).sum(-1)
+
+
+def _per_run(values: Tensor, matrices: Tensor) -> Tensor:
+    """Every run's rows times its matrix: ``[K + 1, n, runs, a]`` and ``[runs, a, b]`` → ``[K + 1, n, runs, b]``."""
+    if matrices.shape[0] == 1:
+        return values @ matrices[0]
+    return torch.einsum("knsa,sab->knsb", values, matrices)
 
 
 def _by_order(gamma: Tensor) -> Tensor:

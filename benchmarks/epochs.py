@@ -1,0 +1,243 @@
+"""Time of an epoch (training step and evaluation, K = 10, 64 hidden), side by side with plain implementations.
+
+    python benchmarks/epochs.py --device cpu                  one thread; writes benchmarks/results/epochs_cpu.{json,md}
+    python benchmarks/epochs.py --device cuda --pokec         also a generated graph of pokec's size
+
+(a) is Algorithm 1 as plain message passing (:mod:`reference`), then PyTorch Geometric's own models, then ours. Every
+row of a table was measured in one process, the candidates in turn, the median of several rounds taken. The raw files
+of the graphs are looked for where ``NFGNN_DATA`` says.
+"""
+
+import argparse
+import gc
+import json
+import platform
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from reference import PlainNFGNN, PygNet, train_epochs
+from torch_geometric.data import Data
+
+from nfgnn import NodeClassifier, load_dataset, split
+from nfgnn.training import RunConfig, fit
+from nfgnn.training.fit_many import Member, fit_many
+from nfgnn.training.together import fit_together
+from nfgnn.transforms import FeatureScaling
+
+GRAPHS = ("texas", "cora", "citeseer", "squirrel", "computers")
+PLAIN = ("(a) plain NFGNN", "PyG GCN", "PyG APPNP", "PyG ChebNet")
+OURS = ("NFGNN", "PolyGNN", "BernNet", "GCN")
+HERE = Path(__file__).parent / "results"
+
+
+def real_graph(name: str, device: str) -> Data:
+    data = split(load_dataset(name), "full", 0)
+    x = FeatureScaling.fit(data.x, "row").apply(data.x)
+    keys = ("edge_index", "y", "train_mask", "val_mask")
+    return Data(x=x, num_classes=data.num_classes, **{key: data[key] for key in keys}).to(device)
+
+
+def random_graph(nodes: int, edges: int, features: int, classes: int, device: str, hubs: float = 0.45) -> Data:
+    """About ``edges`` directed edges between endpoints drawn by a power law, so that some nodes are hubs."""
+    generator = torch.Generator(device=device).manual_seed(0)
+    popularity = (torch.arange(nodes, device=device).double() + 20) ** -hubs
+    popularity = popularity[torch.randperm(nodes, device=device, generator=generator)].cumsum(0)
+    ends = torch.rand(2, int(edges * 0.515), device=device, generator=generator, dtype=torch.double) * popularity[-1]
+    source, target = torch.searchsorted(popularity, ends).clamp_(max=nodes - 1)
+    key = torch.unique(torch.cat([source * nodes + target, target * nodes + source])[torch.cat([source != target] * 2)])
+    y = torch.randint(classes, (nodes,), device=device, generator=generator)
+    train = torch.rand(nodes, device=device, generator=generator) < 0.5
+    x = torch.randn(nodes, features, device=device, generator=generator)
+    edge_index = torch.stack([key // nodes, key % nodes])
+    return Data(x=x, edge_index=edge_index, y=y, train_mask=train, val_mask=~train, num_classes=classes)
+
+
+def config(model: str, epochs: int, **settings: Any) -> RunConfig:
+    return RunConfig.resolve(model, {"epochs": epochs, "patience": 10**6, **settings}, None, None, "none")
+
+
+def seconds(call: Any, device: str) -> float:
+    gc.collect()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    start = time.perf_counter()
+    call()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def epoch_ms(name: str, data: Data, device: str, epochs: int, runs: int = 1, **settings: Any) -> float:
+    """Milliseconds per epoch: the time of many epochs less that of few, so that what is done once does not count."""
+    if name in PLAIN:
+        epochs = max(10, epochs // 4)  # they are slow, and steady
+        dense = data.x.to_dense()
+        kind = name.removeprefix("PyG ")
+        net = PlainNFGNN if name == PLAIN[0] else lambda f, c: PygNet(kind, f, c)
+        model = net(data.num_features, data.num_classes).to(device)
+
+        def call(count: int) -> None:
+            train_epochs(model, dense, data.edge_index, data.y, data.train_mask, data.val_mask, count)
+
+        call(3)
+    else:
+
+        def call(count: int) -> None:
+            setup = config(name, count, **settings)
+            models = [setup.build(data.num_features, data.num_classes, data.num_nodes).to(device) for _ in range(runs)]
+            if runs == 1:
+                fit(models[0], data, setup.training)
+            else:
+                fit_many([Member(m, data.train_mask, data.val_mask, setup.training) for m in models], data)
+
+        call(3)
+    few, many = max(3, epochs // 10), epochs
+    return 1000 * (seconds(lambda: call(many), device) - seconds(lambda: call(few), device)) / (many - few)
+
+
+def measure(graph: str, data: Data, device: str, names: tuple[str, ...], epochs: int, rounds: int) -> dict[str, Any]:
+    """The median of several rounds for every candidate, in turn."""
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(rounds):
+        for name in names:
+            times[name].append(epoch_ms(name, data, device, epochs))
+    row: dict[str, Any] = {"graph": graph, "nodes": data.num_nodes, "edges": data.edge_index.shape[1]}
+    row["ms"] = {name: statistics.median(values) for name, values in times.items()}
+    row["all"] = times
+    print(graph, {name: round(ms, 3) for name, ms in row["ms"].items()}, flush=True)
+    return row
+
+
+def peak_bytes(name: str, data: Data) -> int:
+    """Peak memory of training on the GPU, the graph included."""
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    epoch_ms(name, data, "cuda", 10)
+    return torch.cuda.max_memory_allocated()
+
+
+def fifty_runs(device: str, plain_runs: int = 4) -> dict[str, Any]:
+    """The whole experiment of 50 Cora runs with early stopping: ours at once, (a) one after the other."""
+    data = load_dataset("cora")
+    splits = [split(data, "full", seed) for seed in range(50)]
+    classifiers = [NodeClassifier("NFGNN", preset="none", seed=seed, device=device) for seed in range(50)]
+    fit_together(classifiers[:2], splits[:2])  # compiles the kernels
+    ours = seconds(lambda: fit_together(classifiers, splits), device)
+    epochs = statistics.mean(c.history_.epochs for c in classifiers)
+    graph = real_graph("cora", device)
+    plain = epoch_ms(PLAIN[0], graph, device, int(epochs) * plain_runs)
+    return {
+        "ours_s": ours,
+        "epochs_per_run": epochs,
+        "plain_ms_per_epoch": plain,
+        "plain_s": 50 * epochs * plain / 1000,
+    }
+
+
+def growth(device: str) -> list[dict[str, Any]]:
+    """One quantity at a time around 20,000 nodes, 200,000 directed edges, 8 classes, K = 10, one run."""
+    base = {"nodes": 20_000, "edges": 200_000, "classes": 8, "K": 10, "runs": 1}
+    steps = {
+        "nodes": [5_000, 20_000, 80_000, 320_000],
+        "edges": [50_000, 200_000, 800_000, 3_200_000],
+        "classes": [2, 8, 32, 64],
+        "K": [2, 5, 10, 20],
+        "runs": [1, 4, 16, 64] if device == "cuda" else [1, 2, 4],
+    }
+    rows = []
+    for what, values in steps.items():
+        for value in values:
+            at = {**base, what: value}
+            data = random_graph(at["nodes"], at["edges"], 64, at["classes"], device)
+            epochs = 100 if device == "cuda" else 10
+            ms = epoch_ms("NFGNN", data, device, epochs, runs=at["runs"], K=at["K"])
+            rows.append({"varied": what, **at, "ms": ms})
+            print(what, value, round(ms, 3), flush=True)
+    return rows
+
+
+def markdown(result: dict[str, Any]) -> str:
+    names = [name for name in (*PLAIN, *OURS) if name in result["rows"][0]["ms"]]
+    lines = [
+        f"# Time of an epoch, {result['machine']}",
+        "",
+        f"Milliseconds for a training step and an evaluation, K = 10, 64 hidden, float32. `{result['command']}`",
+        "",
+        f"| graph | nodes | directed edges | {' | '.join(names)} | (a) / NFGNN | GCN of PyG / NFGNN | BernNet / NFGNN |",
+        f"|---|---:|---:|{'---:|' * (len(names) + 3)}",
+    ]
+    for row in result["rows"]:
+        ms = row["ms"]
+        ratios = [ms[PLAIN[0]] / ms["NFGNN"], ms["PyG GCN"] / ms["NFGNN"], ms["BernNet"] / ms["NFGNN"]]
+        cells = [f"{ms[name]:.3g}" if name in ms else "–" for name in names] + [f"**{ratio:.1f}**" for ratio in ratios]
+        lines.append(f"| {row['graph']} | {row['nodes']:,} | {row['edges']:,} | {' | '.join(cells)} |")
+    lines += ["", *(f"- {text}" for text in result["notes"]), ""]
+    if result["growth"]:
+        lines += [
+            "## Growth",
+            "",
+            "Around 20,000 nodes, 200,000 directed edges, 64 features, 8 classes, K = 10, one run.",
+            "",
+        ]
+        lines += ["| varied | value | ms per epoch |", "|---|---:|---:|"]
+        lines += [f"| {row['varied']} | {row[row['varied']]:,} | {row['ms']:.3g} |" for row in result["growth"]]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--graphs", default=",".join(GRAPHS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pokec", action="store_true")
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--out", type=Path, default=HERE)
+    arguments = parser.parse_args()
+    device, notes = arguments.device, []
+    torch.set_num_threads(1)
+    epochs = 200 if device == "cuda" else 30
+    rows = [
+        measure(name, real_graph(name, device), device, (*PLAIN, *OURS), epochs, arguments.rounds)
+        for name in arguments.graphs.split(",")
+    ]
+    cora = real_graph("cora", device)
+    many = 50 if device == "cuda" else 10
+    one, together = (epoch_ms("NFGNN", cora, device, epochs, runs) for runs in (1, many))
+    notes.append(
+        f"{many} runs of Cora at once: {together:.3g} ms per epoch of all, {together / one:.2f} times a single run's."
+    )
+    if device == "cuda":
+        whole = fifty_runs(device)
+        notes.append(
+            f"50 runs of Cora with early stopping, as one computation: {whole['ours_s']:.1f} s; one after the other with (a), "
+            f"{whole['epochs_per_run']:.0f} epochs each at {whole['plain_ms_per_epoch']:.1f} ms: {whole['plain_s']:.0f} s, "
+            f"{whole['plain_s'] / whole['ours_s']:.0f} times as long."
+        )
+    if arguments.pokec:
+        pokec = random_graph(1_632_803, 61_200_000, 65, 2, device)
+        rows.append(measure("pokec-sized", pokec, device, (*PLAIN[:2], *OURS), 40, arguments.rounds))
+        for name in ("NFGNN", PLAIN[0]):
+            notes.append(f"Peak memory at pokec's size, {name}: {peak_bytes(name, pokec) / 2**30:.2f} GiB.")
+        degree = int(torch.bincount(pokec.edge_index[0]).max())
+        notes.append(f"The pokec-sized graph is generated; its largest degree is {degree:,}.")
+    machine = torch.cuda.get_device_name() if device == "cuda" else f"CPU ({platform.machine()}), one thread"
+    result = {
+        "machine": f"{machine}, torch {torch.__version__}",
+        "command": f"python benchmarks/epochs.py --device {device}" + (" --pokec" if arguments.pokec else "")
+        + (" --growth" if arguments.growth else ""),
+        "rows": rows,
+        "notes": notes,
+        "growth": growth(device) if arguments.growth else [],
+    }  # fmt: skip
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / f"epochs_{device}.json").write_text(json.dumps(result, indent=1))
+    (arguments.out / f"epochs_{device}.md").write_text(markdown(result))
+    print(markdown(result))
+
+
+if __name__ == "__main__":
+    main()
