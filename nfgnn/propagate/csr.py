@@ -26,7 +26,10 @@ class CSR:
         self, indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int], varying: bool = False
     ) -> None:
         index = torch.int32 if max(*shape, indices.numel()) <= _INT32_MAX else torch.int64
-        self.indptr, self.indices, self.values = indptr.to(index), indices.to(index), values
+        # Converted only where needed: inside a transformation even a conversion to the same type would wrap them.
+        self.indptr = indptr if indptr.dtype == index else indptr.to(index)
+        self.indices = indices if indices.dtype == index else indices.to(index)
+        self.values = values
         self.shape, self.varying = shape, varying
         self._transpose: tuple[CSR, Tensor] | None = None
         self._tensor: Tensor | None = None

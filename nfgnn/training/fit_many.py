@@ -78,12 +78,12 @@ class _State:
         self.y = data.y.clamp(min=0)
         device = self.y.device
         self.template = copy.deepcopy(members[0].model)
-        self.template.eval()(*self.inputs)  # what is made once of a graph is made here, outside of any transformation
+        self._warm_up()
         self.layout = _Layout(members[0].model)
         self.theta = torch.stack([self.layout.flatten(member.model) for member in members])
         self.views = self.layout.views(self.theta)
         self.constants = self.layout.constants([member.model for member in members])
-        self.rates = _varying_rates([member.model for member in members], device)
+        self.rates = _rates([member.model for member in members], device) if S > 1 else {}
         self.train = torch.stack([member.train_mask for member in members]).to(device)
         self.val = torch.stack([member.val_mask for member in members]).to(device)
         for name, mask in (("train_mask", self.train), ("val_mask", self.val)):
@@ -97,6 +97,12 @@ class _State:
         self.best, self.best_loss = self.theta.clone(), torch.full((S,), torch.inf, device=device).to(self.theta.dtype)
         self.window = torch.zeros(self.patience, S, dtype=torch.float64, device=device)
         self.seen = torch.zeros(members[0].config.epochs, 3, S, dtype=torch.float64, device=device)
+
+    def _warm_up(self) -> None:
+        """A plain step: what is made once of a graph must be made outside of any transformation, and is kept."""
+        with torch.enable_grad():
+            self.template.train()(*self.inputs).sum().backward()
+        self.template.zero_grad()
 
     def epoch(self) -> None:
         """A training step, an evaluation and what follows from it."""
@@ -226,15 +232,18 @@ class _Adam:
             p.addcdiv_(m * (-lr * active[:, None] / correction_1.to(lr.dtype)), root)
 
 
-def _varying_rates(models: Sequence[nn.Module], device: torch.device) -> dict[str, Tensor]:
-    """Dropout rates that differ between the runs, stacked: ``"mlp.dropout" → [S]``."""
+def _rates(models: Sequence[nn.Module], device: torch.device) -> dict[str, Tensor]:
+    """The dropout rates of every run, stacked: ``"mlp.dropout" → [S]``.
+
+    Handed in as data even where all are equal: it is by them that ``vmap`` knows that every run draws for itself.
+    """
     found: dict[str, list[float]] = {}
     for model in models:
         for path, module in model.named_modules():
             for attribute in _RATES:
                 if isinstance(value := getattr(module, attribute, None), float | int):
                     found.setdefault(f"{path}.{attribute}", []).append(float(value))
-    return {key: torch.tensor(values, device=device) for key, values in found.items() if len(set(values)) > 1}
+    return {key: torch.tensor(values, device=device) for key, values in found.items() if any(values)}
 
 
 @contextmanager

@@ -84,6 +84,25 @@ def test_dropout_rates_may_differ(graph: Data) -> None:
     assert means[0] > 1.1 * means[2]
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", ["NFGNN", "GCN"])
+def test_every_run_draws_its_own_dropout(graph: Data, name: str, sparse: bool) -> None:
+    """The same seed, split and rates three times: only the random numbers differ, also those for the features."""
+    data = graph.clone()
+    data.x = data.x.to_sparse_csr() if sparse else data.x
+    settings = {"dropout": 0.5} if name == "GCN" else {"dropout": 0.5, "filter_dropout": 0.0}
+    config = RunConfig.resolve(name, {"epochs": 1, "num_layers": 1, **settings}, None, None, "none")
+    members = []
+    for _ in range(3):
+        torch.manual_seed(0)
+        model = config.build(graph.num_features, graph.num_classes, graph.num_nodes).double()
+        members.append(
+            Member(model, *(split(graph, "full", 0)[m] for m in ("train_mask", "val_mask")), config.training)
+        )
+    losses = [history.train_loss[0] for history in fit_many(members, data)]
+    assert len(set(losses)) == 3
+
+
 def test_accuracies_with_dropout_are_those_of_single_runs() -> None:
     """Means over ten seeds, within three standard errors of their difference."""
     graph = load_dataset("mixed", num_nodes=300)

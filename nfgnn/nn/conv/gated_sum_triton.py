@@ -66,9 +66,20 @@ def forward(terms: Tensor, weight: Tensor, gamma: Tensor) -> Tensor:
     terms, weight, gamma = terms.contiguous(), weight.contiguous(), gamma.contiguous()
     orders, n, runs, channels = terms.shape
     out = terms.new_empty(n, runs, channels)
-    nodes, width = _blocks(channels)
+    nodes, width = _blocks(channels, n * runs)
     _forward_kernel[(triton.cdiv(n, nodes), runs)](
-        terms, weight, gamma, out, n, runs, channels, orders, weight.shape[2], nodes, width, num_warps=4
+        terms,
+        weight,
+        gamma,
+        out,
+        n,
+        runs,
+        channels,
+        orders,
+        weight.shape[2],
+        nodes,
+        width,
+        num_warps=4 if nodes > 16 else 1,
     )
     return out
 
@@ -78,7 +89,7 @@ def backward(grad: Tensor, terms: Tensor, weight: Tensor, gamma: Tensor) -> tupl
     grad, terms, weight, gamma = grad.contiguous(), terms.contiguous(), weight.contiguous(), gamma.contiguous()
     orders, n, runs, channels = terms.shape
     rank = weight.shape[2]
-    nodes, width = _blocks(channels)
+    nodes, width = _blocks(channels, n * runs)
     blocks = triton.cdiv(n, nodes)
     d_terms = torch.empty_like(terms)
     d_weight = terms.new_empty(blocks, runs, channels, rank)
@@ -98,12 +109,12 @@ def backward(grad: Tensor, terms: Tensor, weight: Tensor, gamma: Tensor) -> tupl
         rank,
         nodes,
         width,
-        num_warps=4,
+        num_warps=4 if nodes > 16 else 1,
     )
     return d_terms, d_weight.sum(0), d_gamma.sum(0)
 
 
-def _blocks(channels: int) -> tuple[int, int]:
-    """Nodes per program and the padded width."""
+def _blocks(channels: int, nodes: int) -> tuple[int, int]:
+    """Nodes per program and the padded width; in a small graph few nodes each, so that all processors have work."""
     width = max(2, triton.next_power_of_2(channels))
-    return max(16, min(256, 1024 // width)), width
+    return 16 if nodes < 50_000 else max(16, min(256, 1024 // width)), width
