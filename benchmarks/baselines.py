@@ -71,6 +71,10 @@ PAPER = {
 TOLERANCE = 0.015
 """How far below the paper a value may be before the report asks for a reason."""
 
+BM_GCN = (
+    "The model's own code keeps the epoch of best validation accuracy after at least 800 epochs; here, as for all "
+    "models, it is the epoch of least validation loss. Waiting 800 epochs did not help (Chameleon, two search seeds)."
+)
 REASONS = {
     (
         "FAGCN",
@@ -79,7 +83,10 @@ REASONS = {
     ): "The paper's value is the highest of any model on these splits; the authors of ACM-GCN "
     "measured 82.37 for FAGCN.",
     ("LINK", "texas", "full"): "The paper's value and interval are, digit by digit, those of FAGCN in the same column; "
-    "no weight decay from 0.0005 to 0.05 brings a model that sees links only near it.",
+    "weight decays of 0.0005 and 0.05 left a model that sees links only below 77 on the search seeds.",
+    ("BMGCN", "chameleon", "full"): BM_GCN,
+    ("BMGCN", "chameleon", "semi"): BM_GCN,
+    ("BMGCN", "texas", "full"): BM_GCN,
 }
 """Why a value is below the paper's, where that is known."""
 

@@ -46,7 +46,11 @@ def ppr(alpha: float, K: int) -> Response:
 
 
 def random(t: Tensor) -> Tensor:
-    """Independent normal values at the nodes of the projection: a filter without any preference."""
+    """Independent normal values at the nodes of the projection: a filter without any preference.
+
+    Between the nodes such a filter swings the more the higher K is, and in the monomial and the Bernstein basis its
+    coefficients become huge (10⁵ at K = 20): for comparisons at moderate K, not for use.
+    """
     return randn(t.shape, dtype=t.dtype)
 
 

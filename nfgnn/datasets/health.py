@@ -41,7 +41,11 @@ def examine(data: Data, root: str | Path | None = None) -> list[Finding]:
     n = data.num_nodes
     isolated = torch.bincount(data.edge_index[0], minlength=n) == 0
     counted = [
-        ("twins", twins(data), "have an exact twin (same neighbours, same label), which leaks test labels"),
+        (
+            "twins",
+            twins(data),
+            "have an exact twin (same neighbours, same label), so a twin in training gives the label away",
+        ),
         ("empty_features", empty_features(data.x), "have no features (all zeros)"),
         ("isolated", isolated, "have no links"),
         ("unlabelled", data.y == UNLABELLED, "have no label"),

@@ -36,12 +36,24 @@ def _planetoid(title: str, size: Size, megabytes: float, **more: Any) -> Entry:
     urls = {f"ind.{title.lower()}.{part}": f"{_PLANETOID}/ind.{title.lower()}.{part}" for part in parts}
     pyg = ("Planetoid", {"name": title})
     folder = f"Planetoid/{title}/raw"
-    return Entry(title.lower(), title, read_pyg, folder, urls, *size, _YANG, megabytes, pyg=pyg, measured=True, **more)
+    return Entry(
+        title.lower(),
+        title,
+        read_pyg,
+        folder,
+        urls,
+        *size,
+        _YANG,
+        megabytes,
+        pyg=pyg,
+        measured=title != "PubMed",
+        **more,
+    )
 
 
 def _shchur(group: str, title: str, file: str, size: Size, megabytes: float) -> Entry:
     folder, urls, pyg = f"{group}/{title}/raw", {file: f"{_SHCHUR}/{file}"}, (group, {"name": title})
-    more: dict[str, Any] = {"pyg": pyg, "measured": True, "licence": _MIT}
+    more: dict[str, Any] = {"pyg": pyg, "measured": group == "Amazon", "licence": _MIT}
     return Entry(title.lower(), f"{group} {title}", read_pyg, folder, urls, *size, _PITFALLS, megabytes, **more)
 
 
@@ -51,7 +63,7 @@ def _geom_gcn(name: str, group: str, folder: str, size: Size, megabytes: float, 
     urls = {file: f"{_GEOM}/new_data/{remote}/{file}" for file in content}
     splits = [f"{remote}_split_0.6_0.2_{i}.npz" for i in range(10)]
     urls |= {file: f"{_GEOM}/splits/{file}" for file in splits}
-    more |= {"pyg": (group, {} if name == "actor" else {"name": name}), "measured": True}
+    more |= {"pyg": (group, {} if name == "actor" else {"name": name}), "measured": name != "wisconsin"}
     return Entry(name, name.capitalize(), read_pyg, folder, urls, *size, _GEOM_GCN, megabytes, **more)
 
 
@@ -89,7 +101,7 @@ def _ogb(name: str, archive: str, split: str, size: Size, megabytes: float, lice
 
 
 _TWINS = (
-    "about half of the nodes have an exact twin (same neighbours, same label), so test labels leak; "
+    "about half of the nodes have an exact twin (same neighbours, same label), and twins in training give labels away; "
     "see the -filtered version"
 )
 

@@ -1,6 +1,7 @@
 """The table of models, and the card of one."""
 
 import inspect
+import re
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -20,7 +21,7 @@ def describe_model(name: str) -> dict[str, Any]:
     entry = find_model(name)
     parameters = inspect.signature(entry.model).parameters.values()
     hyper = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
-    return {**_row(entry), "description": inspect.getdoc(entry.model) or "", "settings": hyper}
+    return {**_row(entry), "description": _plain(inspect.getdoc(entry.model) or ""), "settings": hyper}
 
 
 def print_models(rows: list[dict[str, Any]]) -> None:
@@ -57,6 +58,14 @@ def print_model(description: dict[str, Any]) -> None:
     for key, value in description["settings"].items():
         table.add_row(key, str(value))
     console.print(table)
+
+
+def _plain(docstring: str) -> str:
+    """A docstring without its markup, for a terminal."""
+    text = re.sub(r"^\.\. math::\s*", "    ", docstring, flags=re.MULTILINE)
+    text = re.sub(r"`([^`<]+?)\s*<[^>]*>`_", r"\1", text)
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?([^`]+)`", r"\1", text)
+    return text.replace("``", "")
 
 
 def _row(entry: ModelEntry) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def _draw_curves(ax: Any, rows: RunRows) -> None:
     ax.legend()
 
 
-def _draw_responses(figure: Any, ax: Any, rows: RunRows, most: int = 300) -> None:
+def _draw_responses(figure: Any, ax: Any, rows: RunRows, most: int = 150) -> None:
     import matplotlib as mpl
 
     nodes = np.linspace(0, len(rows.responses) - 1, min(most, len(rows.responses))).astype(int)

@@ -148,6 +148,7 @@ class NodeClassifier:
                 if (value := getattr(self.scaling_, name)) is not None:
                     tensors[f"scaling.{name}"] = value.cpu()
             save_file(tensors, target / "weights.safetensors")
+            (target / "weights.safetensors").chmod(0o644)  # as all other files; it is made for its owner alone
             description = {
                 "config": self.config_.to_dict(),
                 "seed": self.seed,

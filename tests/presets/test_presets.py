@@ -38,17 +38,17 @@ def test_every_table_resolves_and_builds(file: str) -> None:
 
 
 def test_tables_override_in_order() -> None:
-    assert preset("NFGNN", "texas", "full")["K"] == 2
-    assert preset("nfgnn", "texas", "geom-gcn")["K"] == 2  # protocols without tables use full's
-    assert preset("NFGNN", "texas", "full", "paper")["K"] == 10
+    assert preset("NFGNN", "citeseer", "full")["K"] == 5
+    assert preset("nfgnn", "citeseer", "geom-gcn")["K"] == 5  # protocols without tables use full's
+    assert preset("NFGNN", "citeseer", "full", "paper")["K"] == 10
     assert preset("NFGNN", "texas", "full", "none") == {}
     assert preset("NFGNN", "my own graph", "full") == preset("NFGNN", None, None)
     assert preset("Toy", "texas", "full") == {}
 
 
 def test_settings_override_presets() -> None:
-    config = RunConfig.resolve("nfgnn", {"K": 7, "lr": 1}, "texas", "full")
-    assert (config.model, config.hyper["K"], config.hyper["hidden_channels"]) == ("NFGNN", 7, 128)
+    config = RunConfig.resolve("nfgnn", {"K": 7, "lr": 1}, "citeseer", "full")
+    assert (config.model, config.hyper["K"], config.hyper["basis"]) == ("NFGNN", 7, "monomial")
     assert config.training.lr == 1.0
     assert isinstance(config.training.lr, float)
 

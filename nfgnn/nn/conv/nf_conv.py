@@ -15,8 +15,9 @@ class NFConv(nn.Module):
         X^{(k)} = p_k(\tilde L)\,X, \qquad η_{ik} = σ\big(X^{(k)}_i W\big) · Γ_k, \qquad
         Z_i = \sum_{k=0}^{K} η_{ik}\, X^{(k)}_i
 
-    The coefficients :math:`Ψ = [η_{ik}]` of all nodes are of rank d: the columns of :math:`Γ ∈ ℝ^{(K+1)×d}` are base
-    filters that all nodes share, and :math:`σ(X^{(k)}_i W)` says how much of each node i takes.
+    The columns of :math:`Γ ∈ ℝ^{(K+1)×d}` are d base filters that all nodes share, and :math:`σ(X^{(k)}_i W)` says how
+    much of each node i takes. (With ``gate="input"`` the matrix :math:`Ψ = [η_{ik}]` is of rank d; with the other gates
+    the share may differ from order to order.)
 
     Args:
         channels (int): number of channels; the filter does not mix them.

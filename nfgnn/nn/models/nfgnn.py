@@ -16,7 +16,7 @@ class NFGNN(Decoupled):
     .. math::
         X^{(0)} = \mathrm{MLP}(X), \qquad X^{(k)} = p_k(\tilde L) X^{(0)}, \quad Z_i = \sum_{k=0}^{K} η_{ik}\, X^{(k)}_i
 
-    ``forward`` returns logits. For an entire graph in memory; see ``ScalableNFGNN`` for larger ones.
+    ``forward`` returns logits.
 
     Args:
         in_channels (int): number of features.
