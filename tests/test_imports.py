@@ -14,7 +14,7 @@ ROOMS = {
     "propagate": {"basis"},
     "nn": {"basis", "propagate"},
     "presets": set(),
-    "training": {"nn", "presets", "transforms"},
+    "training": {"propagate", "nn", "presets", "transforms"},
     "analysis": {"basis", "propagate"},
     "experiments": {"datasets", "transforms", "basis", "propagate", "nn", "presets", "training", "analysis"},
     "report": {"datasets", "basis", "nn", "training", "analysis", "experiments"},
