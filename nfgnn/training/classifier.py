@@ -68,12 +68,12 @@ class NodeClassifier:
     def fit(self, data: Data, on_epoch: OnEpoch | None = None) -> "NodeClassifier":
         """Learn from ``data.train_mask``, choose the epoch on ``data.val_mask``; torch's generator is left alone."""
         with self._random():
-            prepared = self._begin(data)
-            self.history_: History = fit(self.model_, prepared, self.config_.training, on_epoch)
+            self._begin(data)
+            self.history_: History = fit(self.model_, self._prepare(data), self.config_.training, on_epoch)
         return self
 
-    def _begin(self, data: Data) -> Data:
-        """Everything up to training: hyper-parameters, scaling, a fresh model. Returns what it is trained on."""
+    def _begin(self, data: Data) -> None:
+        """Everything up to training: hyper-parameters, scaling, a fresh model."""
         missing = [name for name in ("train_mask", "val_mask") if data.get(name) is None]
         if missing:
             raise UserError(
@@ -85,7 +85,6 @@ class NodeClassifier:
         self.feature_names_: list[str] | None = data.get("feature_names")
         torch.manual_seed(self.seed)
         self.model_: nn.Module = self._build(data.num_features, data.num_classes, data.num_nodes)
-        return self._prepare(data)
 
     def _random(self) -> AbstractContextManager[None]:
         """A context whose random numbers do not disturb torch's own generator."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from nfgnn.errors import UserError
 from nfgnn.nn.models import find_model
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.fit_many import Member, fit_many
@@ -24,13 +25,14 @@ def fit_together(
     ``graphs`` are splits of one graph. Equal to fitting one after the other, but for the random numbers of dropout.
     """
     with classifiers[0]._random():
-        prepared = [classifier._begin(graph) for classifier, graph in zip(classifiers, graphs)]
-        members = [
-            Member(classifier.model_, graph.train_mask, graph.val_mask, classifier.config_.training)
-            for classifier, graph in zip(classifiers, prepared)
-        ]
+        members = []
+        for classifier, graph in zip(classifiers, graphs):
+            classifier._begin(graph)
+            members.append(Member(classifier.model_, graph.train_mask, graph.val_mask, classifier.config_.training))
+        if len({classifier.scaling_.how for classifier in classifiers}) > 1:
+            raise UserError("runs that are trained together share one scaling of the features")
         torch.manual_seed(classifiers[0].seed)
-        histories = fit_many(members, prepared[0], on_epochs)
+        histories = fit_many(members, classifiers[0]._prepare(graphs[0]), on_epochs)
     for classifier, history in zip(classifiers, histories):
         classifier.history_ = history
 
