@@ -1,7 +1,7 @@
 """The table of names: one entry per dataset, and nothing else to touch for a new one.
 
 Edges are undirected, without self-loops and duplicates, where we have measured them (``measured``); for the
-others they are as the source states them, which may count both directions.
+others sizes and licences are as noted from the publications, not checked, and edges may count both directions.
 """
 
 from pathlib import Path

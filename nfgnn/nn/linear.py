@@ -2,7 +2,6 @@
 
 from torch import Tensor, nn, strided
 
-from nfgnn.nn.dropout import dropout
 from nfgnn.propagate import CSR
 
 
@@ -20,6 +19,3 @@ class Linear(nn.Linear):
         matrix = input if isinstance(input, CSR) else CSR.from_tensor(input)
         output = matrix @ self.weight.T
         return output if self.bias is None else output + self.bias
-
-
-__all__ = ["Linear", "dropout"]

@@ -1,7 +1,8 @@
 """Hyper-parameters that were found to work: one TOML file per model, and this reader.
 
 A file has a table ``[default]``, tables ``[full.texas]``, ``[semi.cora]``, … per protocol and dataset, and, where the
-model's best form differs from the one in its paper, the same under ``[paper]``. Later tables override earlier ones.
+model's best form differs from the one in its paper, the same under ``[paper]``. Later tables override earlier ones;
+``like = "other"`` at the top takes all tables of another model's file first.
 Keys are the arguments of the model and of the training; there is one spelling for each.
 """
 
@@ -27,11 +28,17 @@ def preset(model: str, dataset: str | None, protocol: str | None, kind: str = "b
     """
     if kind not in KINDS:
         raise UserError(f"there is no preset '{kind}': choose one of {', '.join(KINDS)}")
-    file = files(__name__) / f"{model.lower()}.toml"
-    if kind == "none" or not file.is_file():
-        return {}
-    tables: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    tables = preset_tables(model) if kind != "none" else {}
     if kind == "paper":
         tables = tables.get("paper", tables)
     by_dataset = tables.get("full" if protocol in _LIKE_FULL else protocol or "full", {})
     return {**tables.get("default", {}), **by_dataset.get(dataset or "", {})}
+
+
+def preset_tables(model: str) -> dict[str, Any]:
+    """All tables of a model's file; empty where it has none."""
+    file = files(__name__) / f"{model.lower()}.toml"
+    if not file.is_file():
+        return {}
+    tables: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    return {**preset_tables(tables.pop("like")), **tables} if "like" in tables else tables

@@ -15,11 +15,18 @@ from nfgnn.propagate import torch_backend
 
 def backend(x: Tensor) -> ModuleType:
     """Triton for float32 on a GPU, torch for everything else."""
-    return _triton() if x.is_cuda and x.dtype == torch.float32 and find_spec("triton") else torch_backend
-
-
-@cache
-def _triton() -> ModuleType:
+    if not serves_triton(x):
+        return torch_backend
     from nfgnn.propagate import triton_backend
 
     return triton_backend
+
+
+def serves_triton(x: Tensor) -> bool:
+    """Whether kernels of ours run on this tensor: float32 on a GPU, and Triton installed."""
+    return x.is_cuda and x.dtype == torch.float32 and _has_triton()
+
+
+@cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None

@@ -138,27 +138,31 @@ class NodeClassifier:
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to a new folder: ``classifier.json`` and ``weights.safetensors``, never a pickle."""
-        from safetensors.torch import save_file
-
         self._check_fitted()
         with atomic_folder(Path(folder)) as target:
-            tensors = {f"model.{k}": v.cpu().contiguous() for k, v in self.model_.state_dict().items()}
-            for name in ("mean", "deviation"):
-                if (value := getattr(self.scaling_, name)) is not None:
-                    tensors[f"scaling.{name}"] = value.cpu()
-            save_file(tensors, target / "weights.safetensors")
-            (target / "weights.safetensors").chmod(0o644)  # as all other files; it is made for its owner alone
-            description = {
-                "config": self.config_.to_dict(),
-                "seed": self.seed,
-                "scaling": self.scaling_.how,
-                "num_features": self.num_features_,
-                "num_classes": self.num_classes_,
-                "num_nodes": self.num_nodes_,
-                "class_names": self.class_names_,
-                "feature_names": self.feature_names_,
-            }
-            (target / "classifier.json").write_text(json.dumps(description, indent=1), encoding="utf-8")
+            self._write(target)
+
+    def _write(self, target: Path) -> None:
+        """The files of :meth:`save`, into a folder that is there."""
+        from safetensors.torch import save_file
+
+        tensors = {f"model.{k}": v.cpu().contiguous() for k, v in self.model_.state_dict().items()}
+        for name in ("mean", "deviation"):
+            if (value := getattr(self.scaling_, name)) is not None:
+                tensors[f"scaling.{name}"] = value.cpu()
+        save_file(tensors, target / "weights.safetensors")
+        (target / "weights.safetensors").chmod(0o644)  # as all other files; it is made for its owner alone
+        description = {
+            "config": self.config_.to_dict(),
+            "seed": self.seed,
+            "scaling": self.scaling_.how,
+            "num_features": self.num_features_,
+            "num_classes": self.num_classes_,
+            "num_nodes": self.num_nodes_,
+            "class_names": self.class_names_,
+            "feature_names": self.feature_names_,
+        }
+        (target / "classifier.json").write_text(json.dumps(description, indent=1), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto") -> "NodeClassifier":

@@ -28,7 +28,7 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
     fitted alone in the same way. ``training_loss(x, edge_index, edge_weight, nodes, y)`` stands in for the
     cross-entropy of the logits.
     """
-    if data.x.is_cuda and type(model).__name__ in MODELS and MODELS[type(model).__name__].many_seeds:
+    if data.x.is_cuda and any(entry.model is type(model) and entry.many_seeds for entry in MODELS.values()):
         return _fit_on_gpu(model, data, config, on_epoch)
     for part, epochs in getattr(model, "pretraining", list)():
         fit(part, data, replace(config, epochs=epochs))

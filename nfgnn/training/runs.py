@@ -169,10 +169,7 @@ def _write_seed(target: Path, seed: int, classifier: NodeClassifier, data: Data)
             metrics[f"{name}_roc_auc"] = roc_auc(probabilities[nodes], data.y[nodes])
     metrics |= {"epochs": history.epochs, "best_epoch": history.best_epoch, "seconds": history.seconds}
     with atomic_folder(target) as partial:
-        classifier.save(partial / "model")
-        for file in (partial / "model").iterdir():
-            file.rename(partial / file.name)
-        (partial / "model").rmdir()
+        classifier._write(partial)
         if hasattr(classifier.model_, "coefficients"):
             np.save(partial / "coefficients.npy", classifier.coefficients(data).numpy())
             basis = getattr(classifier.model_.prop, "basis")  # noqa: B009

@@ -1,13 +1,12 @@
 """Shipped presets are themselves tested: every table resolves, builds and names known things."""
 
-import tomllib
 from importlib.resources import files
 
 import pytest
 
 from nfgnn.errors import UserError
 from nfgnn.nn.models import MODELS
-from nfgnn.presets import preset
+from nfgnn.presets import preset, preset_tables
 from nfgnn.training import RunConfig
 from nfgnn.transforms import PROTOCOLS, SCALINGS
 
@@ -15,7 +14,7 @@ FILES = sorted(file.name for file in files("nfgnn.presets").iterdir() if file.na
 
 
 def tables(file: str):
-    content = tomllib.loads((files("nfgnn.presets") / file).read_text(encoding="utf-8"))
+    content = preset_tables(file.removesuffix(".toml"))
     for kind, part in (("best", content), ("paper", content.get("paper", {}))):
         for protocol, by_dataset in part.items():
             if protocol not in ("default", "paper"):
@@ -44,6 +43,7 @@ def test_tables_override_in_order() -> None:
     assert preset("NFGNN", "texas", "full", "none") == {}
     assert preset("NFGNN", "my own graph", "full") == preset("NFGNN", None, None)
     assert preset("Toy", "texas", "full") == {}
+    assert preset("PolyGNN", "citeseer", "full") == preset("NFGNN", "citeseer", "full")  # like = "nfgnn"
 
 
 def test_settings_override_presets() -> None:

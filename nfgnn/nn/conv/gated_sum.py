@@ -11,13 +11,13 @@ with σ the sigmoid. The backward pass keeps only the terms: with :math:`G = ∂
 Inside, every tensor has a dimension for the runs that share the computation: terms ``[K + 1, n, runs, channels]``.
 """
 
-from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from nfgnn.propagate.backend import serves_triton
 from nfgnn.propagate.function import quick
 
 
@@ -76,7 +76,7 @@ def _join(
 
 
 def _on_gpu(terms: Tensor) -> bool:
-    return terms.is_cuda and terms.dtype == torch.float32 and terms.shape[-1] <= 128 and bool(find_spec("triton"))
+    return serves_triton(terms) and terms.shape[-1] <= 128
 
 
 def _forward(terms: Tensor, weight: Tensor, gamma: Tensor) -> Tensor:

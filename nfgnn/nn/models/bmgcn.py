@@ -7,7 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.utils import add_self_loops, softmax
 
-from nfgnn.nn.linear import Linear, dropout
+from nfgnn.nn.dropout import dropout
+from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
 from nfgnn.propagate import CSR

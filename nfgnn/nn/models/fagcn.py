@@ -5,7 +5,8 @@ from torch import Tensor, nn
 from torch_geometric.nn import FAConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from nfgnn.nn.linear import Linear, dropout
+from nfgnn.nn.dropout import dropout
+from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
 from nfgnn.propagate import CSR
 

@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nfgnn.nn.linear import Linear, dropout
+from nfgnn.nn.dropout import dropout
+from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
 from nfgnn.propagate import CSR, ScaledLaplacian, scaled_laplacian
 

@@ -6,7 +6,8 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nfgnn.nn.linear import Linear, dropout
+from nfgnn.nn.dropout import dropout
+from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
 from nfgnn.propagate import CSR
 

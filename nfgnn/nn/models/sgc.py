@@ -4,7 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from nfgnn.nn.conv import PolyConv
-from nfgnn.nn.linear import Linear, dropout
+from nfgnn.nn.dropout import dropout
+from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
 from nfgnn.propagate import CSR, ScaledLaplacian
 
