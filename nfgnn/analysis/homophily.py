@@ -4,9 +4,9 @@ All measures take the two-way ``edge_index`` and the labels ``y`` of a checked g
 and their links are left out. Writing :math:`n_{ab}` for the number of links from class a to class b,
 :math:`D_a = \sum_b n_{ab}`, :math:`m = \sum_a D_a` and :math:`C` classes:
 
-- **node**: the mean over nodes of the share of neighbours in the node's own class. A node without
-  neighbours has no such share; it is left out, or counted as 0 with ``isolated="zero"``, the convention of
-  PyG and of published values.
+- **node**: the mean over nodes of the share of neighbours in the node's own class,
+  :math:`h_{N_1}(v) = |\{m \in N_1(v): y_m = y_v\}| / |N_1(v)|`. A node without neighbours has no such share; it is
+  left out, or counted as 0 with ``isolated="zero"``, the convention of PyG and of published values.
 - **edge**: :math:`h = \sum_a n_{aa} / m`.
 - **class-insensitive** (Lim et al., 2021): :math:`\frac{1}{C-1} \sum_a \max(0, n_{aa}/D_a - N_a/N)` with
   class sizes :math:`N_a`; 0 for random links, whatever the sizes of the classes.
@@ -24,6 +24,7 @@ import math
 import torch
 from torch import Tensor
 
+from nfgnn.analysis.neighbourhood import class_counts
 from nfgnn.errors import UserError
 
 
@@ -52,12 +53,27 @@ def homophily(edge_index: Tensor, y: Tensor, isolated: str = "omit") -> dict[str
     }
 
 
-def local_homophily(edge_index: Tensor, y: Tensor) -> Tensor:
-    """The share of each node's labelled neighbours in its own class, float64 [n]; NaN where undefined."""
+def local_homophily(edge_index: Tensor, y: Tensor, hops: int = 1, within: bool = False) -> Tensor:
+    """The share of each node's labelled neighbours in its own class, float64 [n]; NaN where undefined.
+
+    Args:
+        edge_index: links in both directions, [2, 2E].
+        y: labels [n], -1 where there is none.
+        hops: distance of the neighbours.
+        within: take all neighbours within ``hops``, not only those at exactly this distance.
+    """
+    if hops > 1:
+        return homophily_of_counts(class_counts(edge_index, y, hops, within), y)
     row, col = _labelled_links(edge_index, y)
     degree = torch.bincount(row, minlength=len(y)).double()
     same = torch.bincount(row[y[row] == y[col]], minlength=len(y)).double()
     return same / degree  # 0 / 0 is NaN, which is what a node without neighbours has
+
+
+def homophily_of_counts(counts: Tensor, y: Tensor) -> Tensor:
+    """h of every node from the rows of :func:`~nfgnn.analysis.neighbourhood.class_counts`."""
+    own = counts.gather(1, y.clamp(min=0)[:, None].to(counts.device))[:, 0].double()
+    return torch.where(y >= 0, own / counts.sum(1), math.nan)
 
 
 def label_informativeness(edge_index: Tensor, y: Tensor) -> float:
