@@ -76,7 +76,7 @@ def train(
     data = load_dataset(dataset, root=root, **_columns(column))
     _say_notes(data)
     config = RunConfig.resolve(model, _settings(set_ or []), data.get("name"), protocol, preset)
-    experiment = Experiment(data, protocol, list(range(seed, seed + runs)), config, device)
+    experiment = Experiment(data, protocol, list(range(seed, seed + runs)), config, device, _source(dataset, column))
     folder = out or experiment.default_folder()
     try:
         with RunDisplay(f"{config.model} on {data.get('name') or 'graph'}") as display:
@@ -174,6 +174,14 @@ def _columns(items: list[str] | None) -> dict[str, Any]:
         else:
             options[f"{role}_column"] = name
     return options
+
+
+def _source(dataset: str, columns: list[str] | None) -> dict[str, Any]:
+    """Where a graph lies, as a run folder keeps it: a registered name, or a path that holds from anywhere."""
+    from nfgnn.datasets.load import registered_name
+
+    place = registered_name(dataset) or str(Path(dataset).expanduser().resolve())
+    return {"dataset": place, "columns": columns or []}
 
 
 def _settings(items: list[str]) -> dict[str, Any]:

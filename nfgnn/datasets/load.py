@@ -47,11 +47,16 @@ def load_dataset(
         frames = options.pop("nodes", None), options.pop("edges", None)
         return check_graph(from_frames(*frames, _columns(options)), need_labels=need_labels, where="the data frames")
     if isinstance(source, str | Path):
-        name = None if Path(source).exists() and _looks_like_path(source) else canonical(str(source))
+        name = registered_name(source)
         if name is not None:
             return _load_named(name, root, options)
         return _load_path(Path(source).expanduser(), str(source), need_labels, _columns(options))
     return _load_object(source, need_labels, options)
+
+
+def registered_name(source: str | Path) -> str | None:
+    """The registered dataset that :func:`load_dataset` understands by ``source``; ``None`` where it is a path."""
+    return None if Path(source).exists() and _looks_like_path(source) else canonical(str(source))
 
 
 def _looks_like_path(source: str | Path) -> bool:

@@ -48,6 +48,8 @@ class Experiment:
     seeds: Sequence[int]
     config: RunConfig
     device: str = "auto"
+    source: Mapping[str, Any] | None = None
+    """Where the graph came from (``dataset``, ``columns``), so that it is found again; decides no number."""
 
     def description(self) -> dict[str, Any]:
         """All that decides the numbers."""
@@ -192,6 +194,7 @@ def _summarise(experiment: Experiment, staging: Path) -> dict[str, Any]:
     scores = [key for key in metrics[0] if key.endswith(("_accuracy", "_roc_auc"))]
     return {
         "dataset": what["dataset"],
+        "source": experiment.source,
         "model": experiment.config.model,
         "protocol": experiment.protocol,
         "seeds": list(experiment.seeds),
