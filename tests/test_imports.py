@@ -13,6 +13,7 @@ ROOMS = {
     "basis": set(),
     "propagate": {"basis"},
     "nn": {"basis", "propagate"},
+    "scale": {"transforms", "basis", "propagate"},
     "presets": set(),
     "training": {"propagate", "nn", "presets", "transforms"},
     "analysis": {"basis", "propagate"},

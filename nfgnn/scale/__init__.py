@@ -1,0 +1,10 @@
+"""The recurrence of a graph that does not fit: its terms on disk, within a budget of memory, on one machine or many.
+
+:class:`Store` is what `nfgnn precompute` leaves behind and what Algorithm 2 trains on; :func:`write_store` makes
+one from terms in memory.
+"""
+
+from nfgnn.scale.manifest import Manifest
+from nfgnn.scale.store import Store, write_store
+
+__all__ = ["Manifest", "Store", "write_store"]
