@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nfgnn.datasets import load_dataset
-    from nfgnn.nn import MLP, NFGNN, NFConv, PolyConv, PolyGNN
+    from nfgnn.nn import MLP, NFGNN, NFConv, PolyConv, PolyGNN, ScalableNFGNN
     from nfgnn.training import NodeClassifier
     from nfgnn.transforms import split
 
@@ -32,11 +32,12 @@ _HOME = {
     "PolyConv": "nn",
     "NFGNN": "nn",
     "PolyGNN": "nn",
+    "ScalableNFGNN": "nn",
     "MLP": "nn",
     "NodeClassifier": "training",
 }
 
-__all__ = ["MLP", "NFGNN", "NFConv", "NodeClassifier", "PolyConv", "PolyGNN", "load_dataset", "split"]
+__all__ = ["MLP", "NFGNN", "NFConv", "NodeClassifier", "PolyConv", "PolyGNN", "ScalableNFGNN", "load_dataset", "split"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from nfgnn.nn.models.decoupled import Decoupled
 from nfgnn.nn.models.registry import register_model
 
 
-class _NonNegative(PolyConv):
+class NonNegative(PolyConv):
     """A global filter whose coefficients pass through a ReLU."""
 
     def coefficients(self) -> Tensor:
@@ -48,5 +48,5 @@ class BernNet(Decoupled):
         filter_dropout: float = 0.5,
         K: int = 10,
     ) -> None:
-        prop = _NonNegative(K, "bernstein", "all-pass")
+        prop = NonNegative(K, "bernstein", "all-pass")
         super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, filter_dropout)
