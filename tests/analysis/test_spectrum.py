@@ -54,10 +54,14 @@ def test_density_is_a_distribution_near_the_eigenvalues() -> None:
     t = torch.linalg.eigvalsh(laplacian(edge_index, 300)) - 1
     exact = cumulative(Chebyshev().evaluate(t, 59).mean(0)[:, None], limits - 1)[:, 0].diff()
     assert bool(((estimate.shares - exact).abs() < 5 * estimate.error + 1e-6).all())  # float32 beside the error
-    below = torch.tensor([float((t < limit - 1).double().mean()) for limit in limits])
-    away = torch.tensor([0.0, math.pi / 60, -math.pi / 60])  # smoothed over about π/M, so compare with shifted limits
-    low, high = (cumulative(Chebyshev().evaluate(t, 59).mean(0)[:, None], limits - 1 + s * 4)[:, 0] for s in away[1:])
-    assert bool(((high - 0.02 <= below) & (below <= low + 0.02)).all())
+
+
+def test_cumulative_is_the_share_below_up_to_its_width() -> None:
+    t = torch.linalg.eigvalsh(laplacian(random_graph(300, 0.05, 2), 300)) - 1
+    moments, limits = Chebyshev().evaluate(t, 79).mean(0)[:, None], torch.linspace(-1, 1, 21, dtype=torch.float64)
+    below = (t[None] < limits[:, None]).double().mean(1)
+    late, early = (cumulative(moments, limits + shift)[:, 0] for shift in (4 * math.pi / 80, -4 * math.pi / 80))
+    assert bool(((early - 0.02 <= below) & (below <= late + 0.02)).all())
 
 
 @pytest.mark.parametrize("basis", [Chebyshev(), Monomial(), Bernstein()])
