@@ -8,13 +8,15 @@ matrix underneath, shared with sparse node features.
 from nfgnn.propagate.csr import CSR
 from nfgnn.propagate.lanczos import largest_eigenvalue
 from nfgnn.propagate.laplacian import LambdaMax, ScaledLaplacian, scaled_laplacian
-from nfgnn.propagate.recurrence import mixing_matrix, polynomial_terms, recurrence_terms
+from nfgnn.propagate.recurrence import each_term, mix_terms, mixing_matrix, polynomial_terms, recurrence_terms
 
 __all__ = [
     "CSR",
     "LambdaMax",
     "ScaledLaplacian",
+    "each_term",
     "largest_eigenvalue",
+    "mix_terms",
     "mixing_matrix",
     "polynomial_terms",
     "recurrence_terms",

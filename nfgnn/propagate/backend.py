@@ -1,6 +1,6 @@
 """Which implementation of the sparse products serves a tensor.
 
-A backend is a module with four functions: ``terms``, ``adjoint``, ``matmul`` and ``matmul_members``.
+A backend is a module with five functions: ``terms``, ``each_term``, ``adjoint``, ``matmul`` and ``matmul_members``.
 """
 
 from functools import cache

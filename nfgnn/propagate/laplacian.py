@@ -1,5 +1,6 @@
 """The scaled Laplacian of a graph, built once."""
 
+from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -12,6 +13,7 @@ from nfgnn.propagate.lanczos import largest_eigenvalue
 
 LambdaMax = float | Literal["estimate"]
 _CACHE = TensorCache()
+_BLOCK = 2**22  # entries that are normalised at a time
 
 
 class ScaledLaplacian:
@@ -49,11 +51,22 @@ class ScaledLaplacian:
         r""":math:`\hat A`, normalised in float64 and then rounded; kept for the next call."""
         if dtype not in self._adjacency:
             n = self.num_nodes
-            row = torch.repeat_interleave(torch.arange(n, device=self.indptr.device), self.indptr.diff().long())
-            values = self.scale[row] * self.scale[self.indices.long()]
-            values = values if self.weight is None else values * self.weight
-            self._adjacency[dtype] = CSR(self.indptr, self.indices, values.to(dtype), (n, n))
+            self._adjacency[dtype] = CSR(self.indptr, self.indices, self._values(dtype), (n, n))
         return self._adjacency[dtype]
+
+    def _values(self, dtype: torch.dtype) -> Tensor:
+        """The entries of Â, a block of rows at a time: in float64 all at once they would outweigh the graph."""
+        values = torch.empty(self.indices.numel(), dtype=dtype, device=self.scale.device)
+        blocks = -(-values.numel() // _BLOCK)
+        bounds = [self.num_nodes * i // blocks for i in range(blocks + 1)] if blocks > 1 else [0, self.num_nodes]
+        for first, last in pairwise(bounds):
+            start, stop = int(self.indptr[first]), int(self.indptr[last])
+            weight = None if self.weight is None else self.weight[start:stop]
+            block = normalised(
+                self.indptr[first : last + 1], self.indices[start:stop], weight, self.scale[first:last], self.scale
+            )
+            values[start:stop] = block
+        return values
 
     def __matmul__(self, x: Tensor) -> Tensor:
         stretch = 2 / self.lambda_max
@@ -61,6 +74,13 @@ class ScaledLaplacian:
 
     def __repr__(self) -> str:
         return f"ScaledLaplacian(num_nodes={self.num_nodes}, lambda_max={self.lambda_max:g})"
+
+
+def normalised(indptr: Tensor, indices: Tensor, weight: Tensor | None, own: Tensor, scale: Tensor) -> Tensor:
+    r"""The entries :math:`d_i^{-1/2} a_{ij} d_j^{-1/2}` of a block of rows in float64; ``own`` is the rows' own
+    :math:`d_i^{-1/2}`."""
+    values = torch.repeat_interleave(own, indptr.diff()) * scale.index_select(0, indices)
+    return values if weight is None else values * weight
 
 
 def fold_table(table: Tensor, lambda_max: float) -> list[tuple[float, float, float]]:

@@ -1,5 +1,6 @@
 """The one engine: a basis' recurrence, and its adjoint as backward pass."""
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch.autograd import Function
 from nfgnn.basis import Basis
 from nfgnn.propagate.backend import backend
 from nfgnn.propagate.columns import fold, unfold
+from nfgnn.propagate.csr import CSR
 from nfgnn.propagate.function import quick
 from nfgnn.propagate.laplacian import ScaledLaplacian, fold_table
 
@@ -22,16 +24,36 @@ def polynomial_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int)
 
     K sparse products forward and K backward, whatever the basis.
     """
-    terms = recurrence_terms(x, operator, basis, K)
+    return mix_terms(recurrence_terms(x, operator, basis, K), basis, K)
+
+
+def each_term(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int) -> Iterator[Tensor]:
+    """:func:`recurrence_terms` one after the other, in the memory of a few terms and without gradients.
+
+    ``x`` must be contiguous and is overwritten; what is yielded holds until the next term is asked for.
+    """
+    terms: Iterator[Tensor] = backend(x).each_term(x, operator, folded_table(basis, K, operator.lambda_max))
+    return terms
+
+
+def mix_terms(terms: Tensor, basis: Basis, K: int) -> Tensor:
+    """The basis' terms from those of its table: :meth:`Basis.mixing` applied along the first dimension.
+
+    On the CPU as a product with a matrix in compressed rows, of which every element is summed in the same order
+    whatever the number of columns; the bits of a dense product depend on its shape.
+    """
     mixing = mixing_matrix(basis, K, terms.dtype, terms.device)
-    return terms if mixing is None else (mixing @ terms.flatten(1)).view(terms.shape)
+    if mixing is None:
+        return terms
+    flat = terms.flatten(1)
+    return (mixing @ flat if terms.is_cuda else _mixing_rows(basis, K, terms.dtype) @ flat).view(terms.shape)
 
 
 def recurrence_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int) -> Tensor:
     """The terms of the basis' table alone, before :meth:`Basis.mixing`."""
     if x.shape[-2] != operator.num_nodes:
         raise ValueError(f"x has {x.shape[-2]} rows, the graph has {operator.num_nodes} nodes")
-    terms: Tensor = _Terms.apply(x, operator, _folded_table(basis, K, operator.lambda_max))
+    terms: Tensor = _Terms.apply(x, operator, folded_table(basis, K, operator.lambda_max))
     return terms
 
 
@@ -44,7 +66,16 @@ def mixing_matrix(basis: Basis, K: int, dtype: torch.dtype, device: torch.device
 
 
 @lru_cache(maxsize=256)
-def _folded_table(basis: Basis, K: int, lambda_max: float) -> Table:
+def _mixing_rows(basis: Basis, K: int, dtype: torch.dtype) -> CSR:
+    mixing = mixing_matrix(basis, K, dtype, torch.device("cpu"))
+    assert mixing is not None
+    indptr, columns = torch.arange(0, (K + 1) ** 2 + 1, K + 1), torch.arange(K + 1).repeat(K + 1)
+    return CSR(indptr, columns, mixing.flatten(), (K + 1, K + 1))
+
+
+@lru_cache(maxsize=256)
+def folded_table(basis: Basis, K: int, lambda_max: float) -> Table:
+    """The table of a basis in Â, made once."""
     return fold_table(basis.table(K), lambda_max)
 
 

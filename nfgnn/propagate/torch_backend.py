@@ -1,5 +1,6 @@
 """The products through torch's own sparse matrices: MKL on the CPU, cuSPARSE on the GPU, float32 and float64."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import torch
@@ -17,8 +18,20 @@ def terms(x: Tensor, operator: "ScaledLaplacian", table: "Table") -> Tensor:
     out = x.new_empty((len(table) + 1, *x.shape))
     out[0] = x
     for k, (a, b, c) in enumerate(table):
-        _step(adjacency, out[k], a, b, out[k - 1], c, out=out[k + 1])
+        step(adjacency.tensor, out[k], a, b, out[k - 1], c, out=out[k + 1])
     return out
+
+
+def each_term(x: Tensor, operator: "ScaledLaplacian", table: "Table") -> Iterator[Tensor]:
+    """X_0 … X_K one after the other in two buffers, ``x`` being one of them: a term holds until the next is asked
+    for."""
+    matrix = operator.adjacency(x.dtype).tensor
+    previous, current = torch.empty_like(x), x
+    yield current
+    for a, b, c in table:
+        step(matrix, current, a, b, previous, c, out=previous)
+        previous, current = current, previous
+        yield current
 
 
 def adjoint(grad: Tensor, operator: "ScaledLaplacian", table: "Table") -> Tensor:
@@ -28,10 +41,10 @@ def adjoint(grad: Tensor, operator: "ScaledLaplacian", table: "Table") -> Tensor
     for k in range(K - 1, -1, -1):
         a, b, _ = table[k]
         c = table[k + 1][2] if k + 1 < K else 0.0
-        step = _step(adjacency, newer, a, b, grad[k], 1.0)
+        newest = step(adjacency.tensor, newer, a, b, grad[k], 1.0)
         if older is not None and c:
-            step.add_(older, alpha=c)
-        older, newer = newer, step
+            newest.add_(older, alpha=c)
+        older, newer = newer, newest
     return newer.clone() if K == 0 else newer
 
 
@@ -46,12 +59,31 @@ def matmul_members(matrix: "CSR", values: Tensor, x: Tensor) -> Tensor:
     return torch.stack(products, 1)
 
 
-def _step(adjacency: "CSR", x: Tensor, a: float, b: float, add: Tensor, c: float, out: Tensor | None = None) -> Tensor:
-    """a Â x + b x + c · add."""
+def step(
+    matrix: Tensor,
+    x: Tensor,
+    a: float,
+    b: float,
+    add: Tensor,
+    c: float,
+    out: Tensor | None = None,
+    own: Tensor | None = None,
+) -> Tensor:
+    """a Â x + b x + c · add, for all rows or for a block of them.
+
+    A row is summed in the order of its entries whatever the block and the columns, so the bits do not depend on how a
+    matrix is cut (``tests/scale`` holds this).
+
+    Args:
+        matrix: Â, or a block of its rows, as a sparse CSR tensor.
+        x: all rows of the term.
+        add: the rows of the term before; it may be ``out``.
+        own: the block's own rows of x; all by default.
+    """
     if c:
-        result = torch.addmm(add, adjacency.tensor, x, beta=c, alpha=a, out=out)
+        result = torch.addmm(add, matrix, x, beta=c, alpha=a, out=out)
     else:
-        result = torch.mm(adjacency.tensor, x, out=out)
+        result = torch.mm(matrix, x, out=out)
         if a != 1:
             result.mul_(a)
-    return result.add_(x, alpha=b) if b else result
+    return result.add_(x if own is None else own, alpha=b) if b else result

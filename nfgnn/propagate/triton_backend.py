@@ -5,6 +5,7 @@ a long row has a program of its own that reads many entries at a time, and long 
 do not hold up the end. Sums are taken in a fixed order: the same input gives the same bits.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -122,6 +123,16 @@ def terms(x: Tensor, operator: "ScaledLaplacian", table: "Table") -> Tensor:
     for k, (a, b, c) in enumerate(table):
         graph.step(y[k % 3], y[(k + 1) % 3], a, b, previous=y[(k - 1) % 3] if c else None, c=c, scaled_out=out[k + 1])
     return out
+
+
+def each_term(x: Tensor, operator: "ScaledLaplacian", table: "Table") -> Iterator[Tensor]:
+    """The same terms one after the other, in four buffers: a term holds until the next is asked for."""
+    graph = _Graph.of(operator, x.dtype)
+    y = [graph.enter(x), torch.empty_like(x), torch.empty_like(x)]
+    yield x
+    for k, (a, b, c) in enumerate(table):
+        graph.step(y[k % 3], y[(k + 1) % 3], a, b, previous=y[(k - 1) % 3] if c else None, c=c, scaled_out=x)
+        yield x
 
 
 def adjoint(grad: Tensor, operator: "ScaledLaplacian", table: "Table") -> Tensor:

@@ -34,22 +34,21 @@ class MemoryRows:
 
 @dataclass(frozen=True)
 class Batch:
-    """A process' share of a batch."""
+    """A process' share of a batch, on the trainer's device."""
 
-    places: Tensor
-    """Which entries of the loader's ``index`` these are."""
     rows: Tensor
+    y: Tensor
     total: int
     """Rows of the whole batch, those of the other processes included."""
 
 
 @dataclass(frozen=True)
 class _Window:
-    places: Tensor
-    """Entries of ``index`` in the order they are used in, those of all processes."""
-    held: Tensor
-    """Entries whose rows are here, ascending."""
+    """Rows as they lie in the source, and the order in which batches take them."""
+
     rows: Tensor
+    order: Tensor
+    y: Tensor
 
 
 class RowLoader:
@@ -65,6 +64,7 @@ class RowLoader:
 
     Args:
         source: where the rows are.
+        y: a label for every row of the source.
         index: the rows to use, ascending.
         batch_size: rows of a batch, over all processes; 0 is all of them.
         seed: of the order; ``None`` keeps the order of ``index``.
@@ -76,6 +76,7 @@ class RowLoader:
     def __init__(
         self,
         source: RowSource,
+        y: Tensor,
         index: Tensor,
         batch_size: int,
         seed: int | None,
@@ -84,7 +85,7 @@ class RowLoader:
         count: int = 1,
         window_bytes: int = WINDOW_BYTES,
     ) -> None:
-        self.source, self.index, self.seed, self.device = source, index, seed, device
+        self.source, self.y, self.index, self.seed, self.device = source, y, index, seed, device
         self.rank, self.count = rank, count
         self.batch_size = batch_size or max(1, index.numel())
         row_bytes = 4 * source.rows(index[:1]).numel()
@@ -100,12 +101,15 @@ class RowLoader:
         began = time.perf_counter()
         per_window = self.window // self.batch_size
         for number in range(start // per_window, math.ceil(self.steps / per_window)):
-            window = self._wait_for(epoch, number)
-            for step, batch in enumerate(window.places.split(self.batch_size), start=number * per_window):
+            window, done = self._wait_for(epoch, number), 0
+            for step in range(number * per_window, min((number + 1) * per_window, self.steps)):
+                total = min(self.batch_size, self.index.numel() - step * self.batch_size)
+                part = slice(done, done := done + self._share(total))
                 if step >= start:
-                    share = batch.tensor_split(self.count)[self.rank]
-                    self.rows_given += share.numel()
-                    yield Batch(share, _take(window, share), batch.numel())
+                    self.rows_given += part.stop - part.start
+                    whole = self.count == 1 and self.steps == 1
+                    rows = window.rows if whole else window.rows[window.order[part]]
+                    yield Batch(rows, window.y[part], total)
                     self.seconds, began = self.seconds + time.perf_counter() - began, time.perf_counter()
 
     def loading(self) -> dict[str, float]:
@@ -134,40 +138,38 @@ class RowLoader:
         which = torch.searchsorted(ends, stream, right=True)
         return (starts[which] + stream - (ends - sizes)[which])[shuffle]
 
+    def _share(self, total: int) -> int:
+        """Rows of this process in a batch; the first processes take one more where it does not come out even."""
+        return total // self.count + (self.rank < total % self.count)
+
     def _wait_for(self, epoch: int, number: int) -> _Window:
         """A window, asked for before; and ask for the one after it."""
         began = time.perf_counter()
-        if self.index.numel() <= self.window:
-            if self._kept is None:
-                self._kept = self._to_device(self.source.rows(self.index))
-            window = _Window(self.places(epoch, 0), torch.arange(self.index.numel()), self._kept)
-        else:
-            future = self._ahead.pop((epoch, number), None) or self._thread.submit(self._read, epoch, number)
-            window = future.result()
-            last = (number + 1) * self.window >= self.index.numel()
-            following = (epoch + 1, 0) if last else (epoch, number + 1)
-            self._ahead = {following: self._thread.submit(self._read, *following)}
+        future = self._ahead.pop((epoch, number), None) or self._thread.submit(self._read, epoch, number)
+        window = future.result()
+        last = (number + 1) * self.window >= self.index.numel()
+        following = (epoch + 1, 0) if last else (epoch, number + 1)
+        self._ahead = {following: self._thread.submit(self._read, *following)}
         self.seconds_waited += time.perf_counter() - began
         return window
 
     def _read(self, epoch: int, number: int) -> _Window:
-        """A window with this process' share of its rows, read in the order they lie on the disk."""
-        places = self.places(epoch, number)
-        shares = [batch.tensor_split(self.count)[self.rank] for batch in places.split(self.batch_size)]
-        held = torch.cat(shares).sort().values
-        return _Window(places, held, self._to_device(self.source.rows(self.index[held])))
+        """This process' share of a window, read in the order it lies on the disk."""
+        batches = self.places(epoch, number).split(self.batch_size)
+        own = torch.cat([batch.tensor_split(self.count)[self.rank] for batch in batches])
+        if self.index.numel() > self.window:
+            held = own.sort().values
+            rows, order = self._to_device(self.source.rows(self.index[held])), torch.searchsorted(held, own)
+        else:
+            if self._kept is None:
+                self._kept = self._to_device(self.source.rows(self.index))
+            rows, order = self._kept, own
+        return _Window(rows, self._to_device(order), self._to_device(self.y[self.index[own]]))
 
-    def _to_device(self, rows: Tensor) -> Tensor:
+    def _to_device(self, values: Tensor) -> Tensor:
         if self.device.type != "cuda":
-            return rows
-        return rows.pin_memory().to(self.device, non_blocking=True)
-
-
-def _take(window: _Window, share: Tensor) -> Tensor:
-    """The rows of a batch out of those of its window."""
-    if torch.equal(window.held, share):
-        return window.rows
-    return window.rows[torch.searchsorted(window.held, share).to(window.rows.device)]
+            return values
+        return values.pin_memory().to(self.device, non_blocking=True)
 
 
 def stream_seed(*parts: int) -> int:

@@ -100,9 +100,9 @@ def write_json(path: Path, content: object) -> None:
     partial.replace(path)
 
 
-def checksum(parts: Iterable[bytes | memoryview | np.ndarray]) -> str:
+def checksum(parts: Iterable[bytes | memoryview]) -> str:
     """SHA-256 of bytes that come in pieces."""
     digest = hashlib.sha256()
     for part in parts:
-        digest.update(part.reshape(-1).view(np.uint8) if isinstance(part, np.ndarray) else part)
+        digest.update(part)
     return digest.hexdigest()
