@@ -132,6 +132,33 @@ def predict(
     Console(stderr=True).print(f"{table.num_rows} predictions written to {output}", highlight=False)
 
 
+@app.command(epilog="Example:  nfgnn explore runs/mixed-NFGNN --with runs/mixed-PolyGNN -o explorer.html")
+def explore(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `nfgnn train` has written.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path("explorer.html"),
+    other: Annotated[
+        Path | None,
+        typer.Option("--with", metavar="RUN2", help="A second run on the same graph and split, to compare."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Which of the run's seeds; default: the one of best validation accuracy.")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(metavar="DATASET", help="The graph of the run, if it is no longer where it was.")
+    ] = None,
+    nodes: Annotated[
+        int, typer.Option(min=1, help="Most nodes on the page; of a larger graph it shows a random sample.")
+    ] = 50_000,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    root: Root = None,
+    column: Column = None,
+) -> None:
+    """Look at the nodes of a run and their filters, in one HTML file that needs no network."""
+    from nfgnn.report.explorer.command import explore_run
+
+    explore_run(run, output, other, seed, nodes, device, lambda source: _load_again(source, dataset, root, column))
+
+
 @app.command(epilog="Example:  nfgnn datasets cornell --root DATA   ·   nfgnn datasets --template my-graph")
 def datasets(
     name: Annotated[str | None, typer.Argument(help="A dataset or your own graph: its statistics.")] = None,
@@ -161,6 +188,60 @@ def datasets(
         print(json.dumps(card)) if json_ else print_dataset(card)
 
 
+@app.command(epilog="Example:  nfgnn reproduce full --datasets texas,cornell --runs 10 --root DATA")
+def reproduce(
+    items: Annotated[
+        list[str], typer.Argument(metavar="ITEM…", help="semi full large inductive ablation k-rank time figures all")
+    ],
+    datasets: Annotated[
+        str | None, typer.Option(help="Only these graphs, with commas; also graphs of your own.")
+    ] = None,
+    models: Annotated[str | None, typer.Option(help="Only these models, with commas.")] = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="Runs of every cell. Default: as many as the paper's.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="First seed, of split and model.")] = 1000,
+    preset: Annotated[str | None, typer.Option(help="best or paper, for rows that do not say which they are.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    workers: Annotated[int, typer.Option(min=1, help="Processes on a CPU, each with one thread.")] = 1,
+    root: Root = None,
+    out: Annotated[Path, typer.Option(help="Folder of tables and records.")] = Path("results"),
+) -> None:
+    """Make the paper's tables: run what is missing, then write Markdown, CSV and LaTeX, the paper's values beside."""
+    from nfgnn.experiments.exchange import export, open_records
+    from nfgnn.experiments.plan import make_plan
+    from nfgnn.experiments.progress import WorkDisplay
+    from nfgnn.experiments.reproduce import Place, collect, run_missing
+    from nfgnn.experiments.tables import ITEMS
+    from nfgnn.report.tables import make_tables
+    from nfgnn.report.tables_text import markdown, write_tables
+
+    wanted = list(dict.fromkeys([*ITEMS, "figures"] if "all" in items else items))
+    columns, rows = _words(datasets), _words(models)
+    plans = [make_plan(item, columns, rows, runs, seed, preset) for item in wanted if item != "figures"]
+    place = Place(out / "records.sqlite", root, device)
+    open_records(place.database).close()
+    try:
+        with WorkDisplay("reproduce") as display:
+            notes = run_missing(plans, place, display, workers)
+            if "figures" in wanted:
+                from nfgnn.experiments.figures import write_figures
+
+                write_figures(None, columns, root, out, runs)
+    except KeyboardInterrupt:
+        print("nfgnn: stopped; the same command goes on from the finished runs", file=sys.stderr)
+        raise typer.Exit(130) from None
+    with open_records(place.database) as records:
+        for plan in plans:
+            options = {"datasets": datasets, "models": models, "runs": runs, "preset": preset}
+            command = _command("reproduce", plan.name, **options, seed=seed if seed != 1000 else None)
+            tables = make_tables(plan, collect(plan, root, records), command, notes)
+            written = write_tables(tables, out, plan.file)
+            print(markdown(tables))
+            display.say(f"written: {' '.join(map(str, written))}")
+        export(records, out / "records.csv")
+
+
 def _columns(items: list[str] | None) -> dict[str, Any]:
     """``["label=class", "drop=name"]`` as options of ``load_dataset``."""
     options: dict[str, Any] = {}
@@ -182,6 +263,27 @@ def _source(dataset: str, columns: list[str] | None) -> dict[str, Any]:
 
     place = registered_name(dataset) or str(Path(dataset).expanduser().resolve())
     return {"dataset": place, "columns": columns or []}
+
+
+def _words(text: str | None) -> list[str] | None:
+    """``"texas, cornell"`` as a list."""
+    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _command(*words: str, **options: Any) -> str:
+    """The command line that makes the same again."""
+    given = [f"--{key} {value}" for key, value in options.items() if value is not None]
+    return " ".join(["nfgnn", *words, *given])
+
+
+def _load_again(source: dict[str, Any] | None, dataset: str | None, root: Path | None, column: list[str] | None) -> Any:
+    """The graph of a run: from where it was, or from where the user says it is."""
+    from nfgnn.datasets import load_dataset
+
+    if dataset is None and source is None:
+        raise UserError("the run does not say where its graph came from: name it with --dataset")
+    said = source or {}
+    return load_dataset(dataset or said["dataset"], root=root, **_columns(column or said.get("columns")))
 
 
 def _settings(items: list[str]) -> dict[str, Any]:

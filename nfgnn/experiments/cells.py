@@ -73,7 +73,7 @@ def machine_name() -> str:
         lines = cpuinfo.read_text(encoding="utf-8").splitlines()
         processor = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), processor)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{processor}, {cores} cores, torch {torch.__version__}"
+    return f"{processor}, {cores} cores, torch {torch.__version__.partition('+')[0]}"
 
 
 def _settings(config: RunConfig) -> dict[str, Any]:

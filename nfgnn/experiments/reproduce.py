@@ -1,0 +1,171 @@
+"""Run what is missing of a table, and nothing else.
+
+Every run that is finished is in the database before the next begins, so a command that was killed goes on where it
+stopped. On a GPU many seeds of a cell are one computation; on a CPU a run has one thread, and several runs may have a
+process each.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import torch
+
+from nfgnn.errors import UserError
+from nfgnn.experiments.cells import runs_at_once, train_runs
+from nfgnn.experiments.graphs import facts, graph, known_fingerprint
+from nfgnn.experiments.plan import Cell, Plan
+from nfgnn.experiments.progress import WorkDisplay
+from nfgnn.experiments.records import Record, Records
+from nfgnn.training import RunConfig
+from nfgnn.training.classifier import resolve_device
+
+Found = dict[Cell, list[Record]]
+"""The records of every cell, in the order of the seeds."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One computation: a configuration on one or several splits of a graph."""
+
+    dataset: str
+    protocol: str
+    config: RunConfig
+    seeds: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        seeds = f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"{len(self.seeds)} seeds"
+        return f"{self.config.model} on {self.dataset} ({self.protocol}), {seeds}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a job finds its graph, trains, and leaves its records."""
+
+    database: Path
+    root: Path | None
+    device: str
+
+
+def run_missing(plans: Sequence[Plan], place: Place, display: WorkDisplay, workers: int = 1) -> list[str]:
+    """Run what the plans need and the database lacks. Returns what could not be run, and why, a sentence each."""
+    with Records(place.database) as records:
+        jobs, notes = _jobs(plans, place, records)
+        on_cpu = resolve_device(place.device).type == "cpu"
+        display.start([_cost(job, place.root) for job in jobs], [len(job.seeds) for job in jobs])
+        with _one_thread(on_cpu):
+            if workers > 1 and on_cpu:
+                results = _in_processes(jobs, place, workers)
+            else:
+                results = ((job, do(job, place, records)) for job in jobs)
+            for job, outcome in results:
+                display.advance(_cost(job, place.root), len(job.seeds), job.label)
+                if isinstance(outcome, str):
+                    notes.append(f"{job.label}: {outcome}")
+    return list(dict.fromkeys(notes))
+
+
+def collect(plan: Plan, root: Path | None, records: Records) -> Found:
+    """What the database knows of a plan."""
+    found: Found = {}
+    for (label, column), config in plan.configs.items():
+        known = _fingerprint_or_none(column.dataset, root, records)
+        runs = records.find(known, column.protocol, config.to_dict(), plan.seeds) if known else {}
+        found[label, column] = [runs[seed] for seed in plan.seeds if seed in runs]
+    return found
+
+
+def do(job: Job, place: Place, records: Records | None = None) -> str | None:
+    """Train and record one job. A mistake or a lack of the machine's is returned as a sentence."""
+    if records is None:  # in a process of its own
+        with Records(place.database) as own:
+            return do(job, place, own)
+    try:
+        data = graph(job.dataset, place.root)
+        made = train_runs(data, job.protocol, [(job.config, seed) for seed in job.seeds], place.device)
+    except UserError as error:
+        return str(error)
+    except MemoryError:
+        return "there is not enough memory"
+    records.add(made)
+    return None
+
+
+def _jobs(plans: Sequence[Plan], place: Place, records: Records) -> tuple[list[Job], list[str]]:
+    """The computations that are missing, graph by graph, so that few graphs are in memory."""
+    jobs: list[Job] = []
+    notes, seen = [], set()
+    cells = [(column, config, plan.seeds) for plan in plans for (_, column), config in plan.configs.items()]
+    for dataset in dict.fromkeys(column.dataset for column, *_ in cells):
+        try:
+            known = known_fingerprint(dataset, place.root, records)
+            for column, config, seeds in (cell for cell in cells if cell[0].dataset == dataset):
+                values = config.to_dict()
+                found = records.find(known, column.protocol, values, seeds) if known else {}
+                missing = [s for s in seeds if s not in found and (column, str(values), s) not in seen]
+                seen |= {(column, str(values), seed) for seed in missing}
+                jobs += _cut(dataset, column.protocol, config, missing, place)
+        except UserError as error:
+            notes.append(f"{dataset}: {error}")
+    order = {dataset: i for i, dataset in enumerate(dict.fromkeys(job.dataset for job in jobs))}
+    return sorted(jobs, key=lambda job: (order[job.dataset], job.seeds[0])), notes
+
+
+def _cut(dataset: str, protocol: str, config: RunConfig, seeds: list[int], place: Place) -> Iterator[Job]:
+    """As many seeds at once as the device takes."""
+    if seeds:
+        at_once = runs_at_once(graph(dataset, place.root), protocol, config, place.device)
+        for start in range(0, len(seeds), at_once):
+            yield Job(dataset, protocol, config, tuple(seeds[start : start + at_once]))
+
+
+def _cost(job: Job, root: Path | None) -> float:
+    """Work of a job, roughly: what the display's estimate of the time left goes by."""
+    return len(job.seeds) * (5000.0 + facts(job.dataset, root)[1])
+
+
+def _fingerprint_or_none(dataset: str, root: Path | None, records: Records) -> str | None:
+    try:
+        return known_fingerprint(dataset, root, records)
+    except UserError:
+        return None
+
+
+def _in_processes(jobs: Sequence[Job], place: Place, workers: int) -> Iterator[tuple[Job, str | None]]:
+    with ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (os.getpid(),)) as pool:
+        futures = {pool.submit(do, job, place): job for job in jobs}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _start_worker(parent: int) -> None:
+    """One thread of computation; and no life after the parent's, which may be killed without a word."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    torch.set_num_threads(1)
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _one_thread(on_cpu: bool) -> Iterator[None]:
+    before = torch.get_num_threads()
+    if on_cpu:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
