@@ -1,6 +1,7 @@
 """Node classification in the manner of scikit-learn."""
 
 import json
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,14 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
+from nfgnn.training import row_data
 from nfgnn.training.atomic import atomic_folder
 from nfgnn.training.config import RunConfig
+from nfgnn.training.device import resolve_device as resolve_device
 from nfgnn.training.fit import OnEpoch, fit
 from nfgnn.training.history import History
 from nfgnn.training.metrics import accuracy
+from nfgnn.training.rows import fit_rows
 from nfgnn.transforms import FeatureScaling
 
 
@@ -65,11 +69,20 @@ class NodeClassifier:
                 self.settings[key] = value
         return self
 
-    def fit(self, data: Data, on_epoch: OnEpoch | None = None) -> "NodeClassifier":
-        """Learn from ``data.train_mask``, choose the epoch on ``data.val_mask``; torch's generator is left alone."""
+    def fit(self, data: Data, on_epoch: OnEpoch | None = None, checkpoint: Path | None = None) -> "NodeClassifier":
+        """Learn from ``data.train_mask``, choose the epoch on ``data.val_mask``; torch's generator is left alone.
+
+        Models that are trained on rows also take a store, ``split(Store.open(path).labels(), …)``; they write
+        ``checkpoint`` now and then, and go on from it where it is there.
+        """
         with self._random():
             self._begin(data)
-            self.history_: History = fit(self.model_, self._prepare(data), self.config_.training, on_epoch)
+            config = self.config_.training
+            if row_data.by_rows(self.model_):
+                task = row_data.row_task(self.model_, data, self.scaling_)
+                self.history_: History = fit_rows(self.model_, task, config, self.seed, on_epoch, checkpoint)
+            else:
+                self.history_ = fit(self.model_, self._prepare(data), config, on_epoch)
         return self
 
     def _begin(self, data: Data) -> None:
@@ -79,12 +92,12 @@ class NodeClassifier:
             raise UserError(
                 f"the graph has no {' and no '.join(missing)}: make one with nfgnn.split(data, protocol, seed)"
             )
-        self.config_ = RunConfig.resolve(self.model, self.settings, data.get("name"), data.get("protocol"), self.preset)
-        self.scaling_ = FeatureScaling.fit(data.x, self.config_.training.features)
+        self.config_ = row_data.resolve_config(data, self.model, self.settings, data.get("protocol"), self.preset)
+        self.scaling_ = row_data.scaling_of(data, self.config_.training.features)
         self.class_names_: list[str] | None = data.get("class_names")
         self.feature_names_: list[str] | None = data.get("feature_names")
         torch.manual_seed(self.seed)
-        self.model_: nn.Module = self._build(data.num_features, data.num_classes, data.num_nodes)
+        self.model_: nn.Module = self._build(*row_data.sizes(data))
 
     def _random(self) -> AbstractContextManager[None]:
         """A context whose random numbers do not disturb torch's own generator."""
@@ -92,9 +105,10 @@ class NodeClassifier:
 
     def predict_proba(self, data: Data) -> Tensor:
         """Class probabilities of every node, ``[num_nodes, num_classes]``; ``data`` may be a graph never seen."""
-        inputs = self._inputs(data)
+        if self._by_rows(data):
+            return self._for_rows(data, lambda rows: self.model_.forward_rows(rows).softmax(-1))  # type: ignore[operator]
         with torch.no_grad():
-            logits: Tensor = self.model_.eval()(*inputs)
+            logits: Tensor = self.model_.eval()(*self._inputs(data))
         return logits.softmax(-1).cpu()
 
     def predict(self, data: Data) -> Tensor:
@@ -111,11 +125,12 @@ class NodeClassifier:
 
     def coefficients(self, data: Data) -> Tensor:
         """Ψ: the filter coefficients of every node, ``[num_nodes, K + 1]``, in the basis of ``model_.prop``."""
-        inputs = self._inputs(data)
+        if self._by_rows(data):
+            return self._for_rows(data, self.model_.row_coefficients)  # type: ignore[arg-type]
         if not hasattr(self.model_, "coefficients"):
             raise UserError(f"{self.config_.model} has no polynomial filter, so it has no coefficients")
         with torch.no_grad():
-            psi: Tensor = self.model_.eval().coefficients(*inputs)  # type: ignore[operator]
+            psi: Tensor = self.model_.eval().coefficients(*self._inputs(data))  # type: ignore[operator]
         return psi.detach().cpu()
 
     def response(self, data: Data, nodes: Any = None, points: int = 201) -> tuple[Tensor, Tensor]:
@@ -134,7 +149,8 @@ class NodeClassifier:
     def lambda_max(self, data: Data) -> float:
         """The largest graph frequency that the filter assumes for this graph."""
         prop: Any = self.model_.prop
-        return float(prop.operator(*self._inputs(data)).lambda_max)
+        store = row_data.store_of(data)
+        return float(prop.operator(*self._inputs(data)).lambda_max if store is None else store.manifest.lambda_max)
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to a new folder: ``classifier.json`` and ``weights.safetensors``, never a pickle."""
@@ -212,25 +228,22 @@ class NodeClassifier:
                 copy[key] = data[key]
         return copy.to(self._device())
 
-    def _inputs(self, data: Data) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _check(self, data: Data) -> None:
+        """Refuse to predict before ``fit``, or on other features than those of training."""
         self._check_fitted()
-        if data.num_features != self.num_features_:
-            raise UserError(
-                f"the model was trained on {self.num_features_} features, this graph has {data.num_features}"
-            )
+        features, _, _ = row_data.sizes(data)
+        if features != self.num_features_:
+            raise UserError(f"the model was trained on {self.num_features_} features, this graph has {features}")
+
+    def _by_rows(self, data: Data) -> bool:
+        self._check(data)
+        return row_data.by_rows(self.model_)
+
+    def _for_rows(self, data: Data, function: Callable[[Tensor], Tensor]) -> Tensor:
+        source = row_data.row_source(self.model_.eval(), data, self.scaling_)  # type: ignore[arg-type]
+        return row_data.for_all_rows(source, data.num_nodes, self._device(), function)
+
+    def _inputs(self, data: Data) -> tuple[Tensor, Tensor, Tensor | None]:
+        self._check(data)
         prepared = self._prepare(data)
         return prepared.x, prepared.edge_index, prepared.get("edge_weight")
-
-
-def resolve_device(device: str) -> torch.device:
-    """The device of this name; ``"auto"`` is a GPU where there is one."""
-    cuda = torch.cuda.is_available()
-    if device == "auto":
-        return torch.device("cuda" if cuda else "cpu")
-    try:
-        resolved = torch.device(device)
-    except RuntimeError:
-        raise UserError(f"device '{device}' is not known: use auto, cpu or cuda") from None
-    if resolved.type == "cuda" and not cuda:
-        raise UserError(f"device '{device}' is not there: this machine or this build of torch has no CUDA GPU")
-    return resolved

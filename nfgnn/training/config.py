@@ -32,6 +32,8 @@ class TrainingConfig:
     patience: int = 200
     features: str = "auto"
     """Feature scaling: see :class:`nfgnn.transforms.FeatureScaling`."""
+    batch_size: int = 0
+    """Rows of a step, for models that are trained on rows (:class:`nfgnn.nn.models.Scalable`); 0 is all of them."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ class RunConfig:
     def to_dict(self) -> dict[str, Any]:
         """One flat table: the model's name, its hyper-parameters, the training's."""
         plain = {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in self.hyper.items()}
-        return {"model": self.model, **plain, **asdict(self.training)}
+        training = {k: v for k, v in asdict(self.training).items() if k != "batch_size" or v}
+        return {"model": self.model, **plain, **training}
 
     def build(self, num_features: int, num_classes: int, num_nodes: int | None = None) -> nn.Module:
         """The model with fresh weights. Only one that asks for ``num_nodes``, such as LINK, is told it."""

@@ -11,6 +11,8 @@ class History:
     val_loss: list[float] = field(default_factory=list)
     val_accuracy: list[float] = field(default_factory=list)
     seconds: float = 0.0
+    loading: dict[str, float] = field(default_factory=dict)
+    """Where rows were read in batches: ``rows_per_second``, and the share ``waited`` of the time."""
 
     @property
     def epochs(self) -> int:

@@ -20,14 +20,16 @@ def source(n: int) -> MemoryRows:
 
 def loader(n: int, batch: int, window_rows: int, seed: int | None = 0, rank: int = 0, count: int = 1) -> RowLoader:
     index = torch.arange(0, 2 * n, 2)
-    return RowLoader(source(2 * n), index, batch, seed, CPU, rank, count, window_bytes=4 * ROW * window_rows)
+    window = 4 * ROW * window_rows
+    return RowLoader(source(2 * n), -torch.arange(2 * n), index, batch, seed, CPU, rank, count, window)
 
 
 def epoch_rows(rows: RowLoader, epoch: int, start: int = 0) -> list[Tensor]:
-    """The batches of an epoch as the numbers of their rows, checked against what the places say."""
+    """The batches of an epoch as the numbers of their rows; the label of every row is its negative number."""
     found = []
     for batch in rows.batches(epoch, start):
-        assert torch.equal(batch.rows[:, 0, 0].long(), rows.index[batch.places])
+        assert torch.equal(batch.rows[:, 0, 0].long(), -batch.y)
+        assert rows.count > 1 or batch.total == batch.y.numel()
         found.append(batch.rows[:, 0, 0].long())
     rows.close()
     return found
@@ -89,7 +91,7 @@ def test_the_next_window_is_read_while_the_present_one_is_used() -> None:
             return super().rows(index)
 
     calls: list[int] = []
-    rows = RowLoader(Slow(source(60).terms), torch.arange(60), 10, 0, CPU, window_bytes=4 * ROW * 20)
+    rows = RowLoader(Slow(source(60).terms), torch.arange(60), torch.arange(60), 10, 0, CPU, 0, 1, 4 * ROW * 20)
     batches = rows.batches(0)
     next(batches)
     deadline = time.monotonic() + 20
@@ -111,7 +113,7 @@ def test_an_error_of_the_source_reaches_the_trainer() -> None:
                 raise OSError("the disk is gone")
             return super().rows(index)
 
-    rows = RowLoader(Broken(source(60).terms), torch.arange(60), 10, 0, CPU, window_bytes=4 * ROW * 20)
+    rows = RowLoader(Broken(source(60).terms), torch.arange(60), torch.arange(60), 10, 0, CPU, 0, 1, 4 * ROW * 20)
     with pytest.raises(OSError, match="the disk is gone"):
         next(rows.batches(0))
     rows.close()

@@ -49,7 +49,7 @@ class Scalable(nn.Module):
 
     def reset_parameters(self) -> None:
         for part in (self.prop, self.mlp, *self.norms):
-            part.reset_parameters()  # type: ignore[operator]
+            part.reset_parameters()
 
     def rows(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """The terms of every node as a row, ``[n, K + 1, channels]``: all that the model needs of a graph."""

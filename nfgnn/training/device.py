@@ -1,0 +1,19 @@
+"""Which device a training runs on."""
+
+import torch
+
+from nfgnn.errors import UserError
+
+
+def resolve_device(device: str) -> torch.device:
+    """The device of this name; ``"auto"`` is a GPU where there is one."""
+    cuda = torch.cuda.is_available()
+    if device == "auto":
+        return torch.device("cuda" if cuda else "cpu")
+    try:
+        resolved = torch.device(device)
+    except RuntimeError:
+        raise UserError(f"device '{device}' is not known: use auto, cpu or cuda") from None
+    if resolved.type == "cuda" and not cuda:
+        raise UserError(f"device '{device}' is not there: this machine or this build of torch has no CUDA GPU")
+    return resolved
