@@ -12,6 +12,8 @@ from nfgnn.basis import resolve_basis
 from nfgnn.report.style import COLOURS, figure_style
 from nfgnn.training.runs import read_summary
 
+_MOST_NODES = 20_000  # more would only cost memory: a picture shows 150 of them
+
 
 @dataclass(frozen=True)
 class RunRows:
@@ -38,7 +40,9 @@ def run_rows(run: Path, homophily: np.ndarray, points: int = 101) -> RunRows:
     config = summary["config"]
     responses = np.empty((0, points))
     if (seeds[0] / "coefficients.npy").is_file():
-        psi = np.load(seeds[0] / "coefficients.npy", allow_pickle=False)
+        psi = np.load(seeds[0] / "coefficients.npy", mmap_mode="r", allow_pickle=False)
+        every = max(1, len(psi) // _MOST_NODES)
+        psi, homophily = psi[::every], homophily[::every]
         basis = resolve_basis(summary["filter"]["basis"])
         responses = psi @ basis.evaluate(t, psi.shape[1] - 1).numpy().T
     lambda_max = summary["filter"]["lambda_max"] if summary["filter"] else 2.0

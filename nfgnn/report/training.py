@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from torch_geometric.data import Data
@@ -14,7 +15,9 @@ from nfgnn.report.run_figure import draw_run, run_rows
 def write_figure(run: Path, data: Data) -> Path:
     """Learning curves and learned filters, as ``RUN/run.png``."""
     path = run / "run.png"
-    draw_run(run_rows(run, local_homophily(data.edge_index, data.y).numpy()), path)
+    links = data.get("edge_index")  # a store has none
+    homophily = np.full(data.num_nodes, np.nan) if links is None else local_homophily(links, data.y).numpy()
+    draw_run(run_rows(run, homophily), path)
     return path
 
 

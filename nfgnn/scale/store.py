@@ -67,13 +67,14 @@ class Store:
         return as_float(np.array(self.terms[at]), self.manifest.dtype)
 
     def labels(self) -> Data:
-        """The stored rows as a graph without links: labels and masks, for :func:`nfgnn.transforms.split`."""
+        """The stored rows as a graph without links: labels and masks, for :func:`nfgnn.transforms.split`; its ``rows``
+        are this store, so that a classifier can be fitted on it."""
         manifest = self.manifest
         data = Data(y=self.y, num_nodes=manifest.num_rows)
         for name in manifest.masks:
             data[name] = self._column(name)
         data.class_names, data.num_classes = manifest.class_names, manifest.num_classes
-        data.name, data.metric = manifest.dataset, manifest.metric
+        data.name, data.metric, data.rows = manifest.dataset, manifest.metric, self
         return data
 
     @property

@@ -62,15 +62,18 @@ def resolve_config(data: Data, model: str, settings: Mapping[str, Any], protocol
     return RunConfig.resolve(model, {**settings, **given}, data.get("name"), protocol, preset)
 
 
-def check_rows(model: Scalable, store: Store) -> None:
-    """Refuse a model whose terms are not those of the store."""
-    manifest, prop = store.manifest, model.prop
+def check_model(model: nn.Module, data: Data) -> None:
+    """Refuse a model that needs other terms than the store has."""
+    store = store_of(data)
+    if store is None or not by_rows(model):
+        return
+    prop = model.prop
     ours = {"K": prop.K, "basis": str(prop.basis), "self_loops": prop.self_loops, "lambda_max": prop.lambda_max}
     for key, value in ours.items():
-        if getattr(manifest, key) != value:
+        if (theirs := getattr(store.manifest, key)) != value:
             raise UserError(
                 f"{type(model).__name__} needs terms with {key} = {value}, and {store.path} was made with "
-                f"{key} = {getattr(manifest, key)}: make another store by `nfgnn precompute`"
+                f"{key} = {theirs}: make another store by `nfgnn precompute`"
             )
 
 
@@ -78,7 +81,7 @@ def row_source(model: Scalable, data: Data, scaling: FeatureScaling) -> RowSourc
     """The rows of a store, or those of a graph in memory: computed once for a graph and kept while it lives."""
     store = store_of(data)
     if store is not None:
-        check_rows(model, store)
+        check_model(model, data)
         return store
     prop = model.prop
     statistics = [None if v is None else tuple(v.tolist()) for v in (scaling.mean, scaling.deviation)]

@@ -22,13 +22,17 @@ import torch
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
+from nfgnn.training import row_data
 from nfgnn.training.atomic import atomic_folder, atomic_write, publish
-from nfgnn.training.classifier import NodeClassifier, resolve_device
+from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig
+from nfgnn.training.device import resolve_device
+from nfgnn.training.fingerprint import fingerprint as fingerprint
 from nfgnn.training.history import History
 from nfgnn.training.metrics import accuracy, roc_auc, summarise
+from nfgnn.training.processes import Processes
 from nfgnn.training.together import fit_together, runs_at_once
-from nfgnn.transforms import FeatureScaling, split
+from nfgnn.transforms import split
 
 
 class Display(Protocol):
@@ -64,8 +68,8 @@ class Experiment:
     def check(self) -> None:
         """Find the user's mistakes before anything is trained or written."""
         split(self.data, self.protocol, self.seeds[0])
-        FeatureScaling.fit(self.data.x, self.config.training.features)
-        self.config.build(self.data.num_features, self.data.num_classes, self.data.num_nodes)
+        row_data.scaling_of(self.data, self.config.training.features)
+        row_data.check_model(self.config.build(*row_data.sizes(self.data)), self.data)
         resolve_device(self.device)
 
     def runs_at_once(self) -> int:
@@ -74,7 +78,7 @@ class Experiment:
         if device.type == "cpu":
             return 1
         data = Data(x=self.data.x, edge_index=self.data.edge_index, edge_weight=self.data.get("edge_weight")).to(device)
-        module = self.config.build(self.data.num_features, self.data.num_classes, self.data.num_nodes).to(device)
+        module = self.config.build(*row_data.sizes(self.data)).to(device)
         return runs_at_once(self.config.model, module, data, device)
 
     def default_folder(self) -> Path:
@@ -101,10 +105,11 @@ def run_experiment(experiment: Experiment, folder: Path, display: Display, resum
             missing = [seed for seed in seeds if not (staging / f"seed-{seed}").exists()]
             if missing:
                 display.runs_started(seeds, start, len(experiment.seeds), experiment.config.training.epochs)
-                for seed, classifier, data in _fit_seeds(experiment, seeds, display):
+                for seed, classifier, data in _fit_seeds(experiment, seeds, display, folder):
                     if seed in missing:
                         _write_seed(staging / f"seed-{seed}", seed, classifier, data)
             for seed in seeds:
+                checkpoint_of(folder, seed).unlink(missing_ok=True)
                 display.run_finished(seed, _read_json(staging / f"seed-{seed}" / "metrics.json"))
         summary = _summarise(experiment, staging)
         atomic_write(staging / "summary.json", json.dumps(summary, indent=1))
@@ -119,6 +124,13 @@ def read_summary(folder: Path) -> dict[str, Any]:
     return {**_read_json(folder / "summary.json"), "run": str(folder)}
 
 
+def read_description(folder: Path) -> dict[str, Any]:
+    """What a run folder holds (:meth:`Experiment.description`): its ``config.json``."""
+    if not (folder / "config.json").is_file():
+        raise UserError(f"{folder} is not a run folder: it has no config.json (nfgnn train writes one)")
+    return _read_json(folder / "config.json")
+
+
 def load_run(folder: Path, seed: int | None = None, device: str = "auto") -> NodeClassifier:
     """The classifier of one seed of a run folder; by default the one of highest validation accuracy."""
     summary = read_summary(folder)
@@ -130,30 +142,29 @@ def load_run(folder: Path, seed: int | None = None, device: str = "auto") -> Nod
     return NodeClassifier.load(folder / f"seed-{seed}", device)
 
 
-def fingerprint(data: Data) -> str:
-    """A hash of the graph's content: edges, weights, features, labels, masks that came with it."""
-    digest = hashlib.sha256()
-    for key in ("edge_index", "edge_weight", "x", "y", "train_mask", "val_mask", "test_mask"):
-        value = data.get(key)
-        if value is None:
-            continue
-        sparse = value.layout != torch.strided
-        parts = (value.crow_indices(), value.col_indices(), value.values()) if sparse else (value,)
-        digest.update(f"{key}{tuple(value.shape)}".encode())
-        for part in parts:
-            digest.update(np.ascontiguousarray(part.cpu().numpy()).data)
-    return digest.hexdigest()[:16]
+def classifier_of(experiment: Experiment, seed: int) -> NodeClassifier:
+    """The classifier of one of the experiment's runs, not fitted yet."""
+    settings = {k: v for k, v in experiment.config.to_dict().items() if k != "model"}
+    return NodeClassifier(experiment.config.model, preset="none", seed=seed, device=experiment.device, **settings)
+
+
+def checkpoint_of(folder: Path, seed: int) -> Path:
+    """Where a run that is trained on rows keeps its state while it is not finished."""
+    return _staging_of(folder) / f"seed-{seed}.checkpoint"
+
+
+def _staging_of(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.partial")
 
 
 def _fit_seeds(
-    experiment: Experiment, seeds: Sequence[int], display: Display
+    experiment: Experiment, seeds: Sequence[int], display: Display, folder: Path
 ) -> Iterator[tuple[int, NodeClassifier, Data]]:
-    settings = {k: v for k, v in experiment.config.to_dict().items() if k != "model"}
-    model, device = experiment.config.model, experiment.device
-    classifiers = [NodeClassifier(model, preset="none", seed=seed, device=device, **settings) for seed in seeds]
+    classifiers = [classifier_of(experiment, seed) for seed in seeds]
     graphs = [split(experiment.data, experiment.protocol, seed) for seed in seeds]
     if len(seeds) == 1:
-        classifiers[0].fit(graphs[0], display.epoch)
+        Processes.current().agree(seeds[0], resolve_device(experiment.device))  # the others train along
+        classifiers[0].fit(graphs[0], display.epoch, checkpoint_of(folder, seeds[0]))
     else:
         fit_together(classifiers, graphs, lambda histories: display.epoch(max(histories, key=lambda h: h.epochs)))
     return zip(seeds, classifiers, graphs)
@@ -170,6 +181,7 @@ def _write_seed(target: Path, seed: int, classifier: NodeClassifier, data: Data)
         if data.get("metric") == "roc_auc":
             metrics[f"{name}_roc_auc"] = roc_auc(probabilities[nodes], data.y[nodes])
     metrics |= {"epochs": history.epochs, "best_epoch": history.best_epoch, "seconds": history.seconds}
+    metrics |= history.loading
     with atomic_folder(target) as partial:
         classifier._write(partial)
         if hasattr(classifier.model_, "coefficients"):
@@ -216,7 +228,7 @@ def _device_name(device: str) -> str:
 @contextmanager
 def _staging(experiment: Experiment, folder: Path, resume: bool) -> Iterator[Path]:
     """The folder that is worked in, held by this process alone."""
-    staging = folder.with_name(f".{folder.name}.partial")
+    staging = _staging_of(folder)
     staging.mkdir(parents=True, exist_ok=True)
     handle = os.open(staging, os.O_RDONLY)
     try:

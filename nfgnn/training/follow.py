@@ -1,0 +1,47 @@
+"""One experiment, several processes: the first one keeps the run folder, the others train along."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nfgnn.scale import Store
+from nfgnn.training.config import RunConfig
+from nfgnn.training.device import resolve_device
+from nfgnn.training.processes import Processes
+from nfgnn.training.runs import Display, Experiment, checkpoint_of, classifier_of, run_experiment
+from nfgnn.transforms import split
+
+_END = -1
+
+
+def run_in_processes(
+    experiment: Experiment, folder: Path, display: Display, resume: bool = False
+) -> dict[str, Any] | None:
+    """:func:`run_experiment` in the first process of a group; ``None`` in those that only train along."""
+    processes, device = Processes.current(), resolve_device(experiment.device)
+    experiment.check()
+    if processes.first:
+        summary = run_experiment(experiment, folder, display, resume)
+        processes.agree(_END, device)
+        return summary
+    while (seed := processes.agree(_END, device)) != _END:
+        graph = split(experiment.data, experiment.protocol, seed)
+        classifier_of(experiment, seed).fit(graph, checkpoint=checkpoint_of(folder, seed))
+    return None
+
+
+def plain(experiment: Experiment, store: Path) -> dict[str, Any]:
+    """An experiment on a store as plain values, for a process on another machine."""
+    return {
+        "store": str(store.resolve()),
+        "protocol": experiment.protocol,
+        "seeds": list(experiment.seeds),
+        "config": experiment.config.to_dict(),
+        "source": experiment.source,
+    }
+
+
+def from_plain(values: Mapping[str, Any], device: str) -> Experiment:
+    """The inverse of :func:`plain`."""
+    data, config = Store.open(values["store"]).labels(), RunConfig.from_dict(values["config"])
+    return Experiment(data, values["protocol"], values["seeds"], config, device, values["source"])
