@@ -1,6 +1,7 @@
 """The command line. Heavy imports stand inside the commands, so that ``--help`` answers at once."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +23,7 @@ app = typer.Typer(
 
 Dataset = Annotated[
     str,
-    typer.Argument(metavar="DATASET", help="A registered name, or a folder or file with a graph of your own."),
+    typer.Argument(metavar="DATASET", help="A registered name, a folder or file with a graph of your own, or a store."),
 ]
 Root = Annotated[
     Path | None, typer.Option(help="Folder with raw datasets; else $NFGNN_DATA, else the user's cache folder.")
@@ -50,7 +51,9 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Print the 
 @app.command(epilog="Example:  nfgnn train texas --root DATA --protocol full --runs 10 --set K=5 --set lr=0.05")
 def train(
     dataset: Dataset = "mixed",
-    model: Annotated[str, typer.Option(help="Name of the model: see `nfgnn models`.")] = "NFGNN",
+    model: Annotated[
+        str | None, typer.Option(help="See `nfgnn models`. Default: NFGNN; ScalableNFGNN on a store.")
+    ] = None,
     protocol: Annotated[
         str, typer.Option(help="full, semi, stratified, random, geom-gcn or public: how nodes are split.")
     ] = "full",
@@ -68,22 +71,26 @@ def train(
     json_: Json = False,
 ) -> None:
     """Train a model on a graph, several times, and tell the mean with its confidence interval."""
-    from nfgnn.datasets import load_dataset
     from nfgnn.report.training import print_summary, write_figure
-    from nfgnn.training import Experiment, RunConfig, run_experiment
-    from nfgnn.training.progress import RunDisplay
+    from nfgnn.training import Experiment
+    from nfgnn.training.follow import run_in_processes
+    from nfgnn.training.processes import process_group
+    from nfgnn.training.row_data import resolve_config
 
-    data = load_dataset(dataset, root=root, **_columns(column))
-    _say_notes(data)
-    config = RunConfig.resolve(model, _settings(set_ or []), data.get("name"), protocol, preset)
-    experiment = Experiment(data, protocol, list(range(seed, seed + runs)), config, device, _source(dataset, column))
-    folder = out or experiment.default_folder()
-    try:
-        with RunDisplay(f"{config.model} on {data.get('name') or 'graph'}") as display:
-            summary = run_experiment(experiment, folder, display, resume)
-    except KeyboardInterrupt:
-        print("nfgnn: stopped; the same command with --resume goes on from the finished runs", file=sys.stderr)
-        raise typer.Exit(130) from None
+    data = _load(dataset, root, column)
+    model = model or ("NFGNN" if data.get("rows") is None else "ScalableNFGNN")
+    config = resolve_config(data, model, _settings(set_ or []), protocol, preset)
+    with process_group(device) as own_device:
+        seeds = list(range(seed, seed + runs))
+        experiment = Experiment(data, protocol, seeds, config, own_device, _source(dataset, column))
+        folder = out or experiment.default_folder()
+        try:
+            summary = run_in_processes(experiment, folder, resume)
+        except KeyboardInterrupt:
+            print("nfgnn: stopped; the same command with --resume goes on where it was", file=sys.stderr)
+            raise typer.Exit(130) from None
+    if summary is None:  # a process that only trained along
+        return
     figure = write_figure(folder, data)
     if json_:
         print(json.dumps(summary))
@@ -120,14 +127,11 @@ def predict(
     column: Column = None,
 ) -> None:
     """Apply a trained model to a graph, also to one that it has never seen."""
-    from nfgnn.datasets import load_dataset
     from nfgnn.report.predictions import prediction_table, write_table
     from nfgnn.training import load_run
 
     classifier = load_run(run, seed, device)
-    data = load_dataset(dataset, root=root, need_labels=False, **_columns(column))
-    _say_notes(data)
-    table = prediction_table(classifier, data)
+    table = prediction_table(classifier, _load(dataset, root, column, need_labels=False))
     write_table(table, output)
     Console(stderr=True).print(f"{table.num_rows} predictions written to {output}", highlight=False)
 
@@ -188,6 +192,52 @@ def datasets(
         print(json.dumps(card)) if json_ else print_dataset(card)
 
 
+@app.command(epilog="Example:  nfgnn tune texas --root DATA --trials 40 --out texas.toml")
+def tune(
+    dataset: Dataset,
+    model: Annotated[str, typer.Option(help="Name of the model: see `nfgnn models`.")] = "NFGNN",
+    protocol: Annotated[str, typer.Option(help="How nodes are split.")] = "full",
+    trials: Annotated[int, typer.Option(min=1, help="How many settings are tried.")] = 50,
+    seeds: Annotated[str, typer.Option(help="Split seeds to choose on, of 0 to 9: 0-9, or 0,1,2.")] = "0-9",
+    preset: Annotated[
+        str, typer.Option(help="best searches all forms of the model, paper the grid of the paper's form.")
+    ] = "best",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Fix one hyper-parameter; repeatable.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    root: Root = None,
+    column: Column = None,
+    storage: Annotated[Path, typer.Option(help="Database of the runs, which a killed search goes on from.")] = Path(
+        "runs/tune.sqlite"
+    ),
+    out: Annotated[Path | None, typer.Option(help="File for the table of settings; else standard output.")] = None,
+) -> None:
+    """Choose hyper-parameters by validation accuracy, and write them as a table of a preset."""
+    from nfgnn.datasets import load_dataset
+    from nfgnn.experiments.progress import WorkDisplay
+    from nfgnn.experiments.records import Records
+    from nfgnn.experiments.tune import Search, preset_table, run_search
+    from nfgnn.training.atomic import atomic_write
+
+    data = load_dataset(dataset, root=root, **_columns(column))
+    search = Search(data, model, protocol, preset, trials, _numbers(seeds), _settings(set_ or []), device)
+    try:
+        with Records(storage) as records, WorkDisplay(f"tune {model} on {data.get('name')}") as display:
+            outcome = run_search(search, records, display)
+    except KeyboardInterrupt:
+        print("nfgnn: stopped; the same command goes on from the finished runs", file=sys.stderr)
+        raise typer.Exit(130) from None
+    command = _command("tune", dataset, model=model, protocol=protocol, trials=trials, seeds=seeds, preset=preset)
+    command += "".join(f" --set {item}" for item in set_ or [])
+    table = preset_table(search, outcome, command)
+    if out is None:
+        print(table, end="")
+    else:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(out, table)
+
+
 @app.command(epilog="Example:  nfgnn reproduce full --datasets texas,cornell --runs 10 --root DATA")
 def reproduce(
     items: Annotated[
@@ -225,7 +275,7 @@ def reproduce(
         with WorkDisplay("reproduce") as display:
             notes = run_missing(plans, place, display, workers)
             if "figures" in wanted:
-                from nfgnn.experiments.figures import write_figures
+                from nfgnn.report.figures.write import write_figures
 
                 write_figures(None, columns, root, out, runs)
     except KeyboardInterrupt:
@@ -240,6 +290,18 @@ def reproduce(
             print(markdown(tables))
             display.say(f"written: {' '.join(map(str, written))}")
         export(records, out / "records.csv")
+
+
+def _load(dataset: str, root: Path | None, column: list[str] | None, need_labels: bool = True) -> Any:
+    """A graph, or the rows of a store."""
+    from nfgnn.datasets import load_dataset
+    from nfgnn.scale import Store, is_store
+
+    if is_store(dataset):
+        return Store.open(dataset).labels()
+    data = load_dataset(dataset, root=root, need_labels=need_labels, **_columns(column))
+    _say_notes(data)
+    return data
 
 
 def _columns(items: list[str] | None) -> dict[str, Any]:
@@ -268,6 +330,15 @@ def _source(dataset: str, columns: list[str] | None) -> dict[str, Any]:
 def _words(text: str | None) -> list[str] | None:
     """``"texas, cornell"`` as a list."""
     return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _numbers(text: str) -> list[int]:
+    """``"0-9"`` or ``"0,3,5"`` as a list."""
+    try:
+        parts = [part.partition("-") for part in text.split(",")]
+        return [n for low, _, high in parts for n in range(int(low), int(high or low) + 1)]
+    except ValueError:
+        raise UserError(f"--seeds {text} is not understood: write 0-9, or 0,1,2") from None
 
 
 def _command(*words: str, **options: Any) -> str:
@@ -313,5 +384,6 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        print(f"nfgnn: {error}", file=sys.stderr)
+        if os.environ.get("RANK", "0") == "0":  # of several processes one is enough to say it
+            print(f"nfgnn: {error}", file=sys.stderr)
         sys.exit(2)

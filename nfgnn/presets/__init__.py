@@ -31,8 +31,13 @@ def preset(model: str, dataset: str | None, protocol: str | None, kind: str = "b
     tables = preset_tables(model) if kind != "none" else {}
     if kind == "paper":
         tables = tables.get("paper", tables)
-    by_dataset = tables.get("full" if protocol in _LIKE_FULL else protocol or "full", {})
+    by_dataset = tables.get(table_protocol(protocol), {})
     return {**tables.get("default", {}), **by_dataset.get(dataset or "", {})}
+
+
+def table_protocol(protocol: str | None) -> str:
+    """The protocol whose tables are used under this one."""
+    return "full" if protocol is None or protocol in _LIKE_FULL else protocol
 
 
 def preset_tables(model: str) -> dict[str, Any]:

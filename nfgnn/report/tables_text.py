@@ -18,7 +18,8 @@ _METRICS = {
 }
 _ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "_": r"\_",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"$<$", ">": r"$>$", "±": r"$\pm$", "–": "--", "×": r"$\times$",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"$<$", ">": r"$>$", "±": r"$\pm$", "–": "--",
+    "×": r"$\times$",
 }  # fmt: skip
 
 

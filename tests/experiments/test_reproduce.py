@@ -1,0 +1,145 @@
+"""What is missing is run, once; every item of the registry can be made."""
+
+from pathlib import Path
+
+import pytest
+
+from nfgnn.datasets.registry import REGISTRY
+from nfgnn.errors import UserError
+from nfgnn.experiments import reproduce
+from nfgnn.experiments.plan import make_plan
+from nfgnn.experiments.progress import WorkDisplay
+from nfgnn.experiments.records import Records
+from nfgnn.experiments.reproduce import Place, collect, run_missing
+from nfgnn.experiments.tables import ITEMS, paper_values
+from nfgnn.nn.models import MODELS
+from nfgnn.report.tables import make_tables
+from nfgnn.report.tables_text import markdown, write_tables
+from nfgnn.transforms import PROTOCOLS
+
+QUICK = {"epochs": 2}
+
+
+def made(folder: Path, *plans, root: Path | None = None, workers: int = 1) -> list[str]:
+    place = Place(folder / "records.sqlite", root, "cpu")
+    return run_missing(plans, place, WorkDisplay("reproduce", quiet=True), workers)
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_every_item_names_what_exists(name: str) -> None:
+    item = ITEMS[name]
+    rows = item.rows()
+    labels = [row.label for row in rows]
+    assert len(set(labels)) == len(labels)
+    assert all(row.model in MODELS for row in rows)
+    assert all(column.dataset in REGISTRY for column in item.columns)
+    assert all(column.protocol in PROTOCOLS or column.protocol == "inductive" for column in item.columns)
+    known = paper_values().get(name, {})
+    assert set(known) <= set(item.metrics)
+    for by_row in known.values():
+        assert set(by_row) <= {row.paper for row in rows}
+        assert all(set(values) <= {column.dataset for column in item.columns} for values in by_row.values())
+    assert make_plan(name).configs  # every cell has a configuration
+
+
+@pytest.mark.parametrize("name", [name for name, item in ITEMS.items() if item.columns[0].protocol in PROTOCOLS])
+def test_every_item_can_be_made(name: str, tmp_path: Path) -> None:
+    models = None if name == "full" else [row.model for row in ITEMS[name].rows()][:3]
+    plan = make_plan(name, ["mixed"], models, runs=2, settings=QUICK)
+    assert made(tmp_path, plan) == []
+    with Records(tmp_path / "records.sqlite") as records:
+        found = collect(plan, None, records)
+    assert all(len(runs) == 2 for runs in found.values())
+    tables = make_tables(plan, found, f"nfgnn reproduce {name}")
+    assert [table.metric for table in tables] == [m for m in ITEMS[name].metrics if m != "test_roc_auc"]
+    for path in write_tables(tables, tmp_path / "out", plan.file):
+        assert path.read_text(encoding="utf-8")
+    for row in plan.rows:
+        assert f"| {row.label}" in markdown(tables)
+
+
+def test_only_what_is_missing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[tuple[str, int]] = []
+
+    def counted(data, protocol, runs, *rest):
+        trained.extend((config.model, seed) for config, seed in runs)
+        return original(data, protocol, runs, *rest)
+
+    original = reproduce.train_runs
+    monkeypatch.setattr(reproduce, "train_runs", counted)
+    plan = make_plan("full", ["karate"], ["MLP"], runs=2, settings=QUICK)
+    made(tmp_path, plan, plan)  # the same cell twice is one cell
+    assert trained == [("MLP", 1000), ("MLP", 1001)]
+    wider = make_plan("full", ["karate"], ["MLP", "GCN"], runs=3, settings=QUICK)
+    made(tmp_path, wider)
+    assert sorted(trained[2:]) == [("GCN", 1000), ("GCN", 1001), ("GCN", 1002), ("MLP", 1002)]
+    made(tmp_path, wider, plan)
+    assert len(trained) == 6
+
+
+def test_processes_make_the_same_records(tmp_path: Path) -> None:
+    plan = make_plan("full", ["karate"], ["MLP", "GCN"], runs=2, settings=QUICK)
+    results = []
+    for folder, workers in (("one", 1), ("two", 2)):
+        made(tmp_path / folder, plan, workers=workers)
+        with Records(tmp_path / folder / "records.sqlite") as records:
+            runs = records.all()
+        results.append([(r.key, {k: v for k, v in r.metrics.items() if k != "seconds"}) for r in runs])
+    assert len(results[0]) == 4
+    assert results[0] == results[1]
+
+
+def test_graphs_that_are_not_here_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NFGNN_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    plan = make_plan("large", ["pokec", "ogbn-papers100M", "karate"], ["GCN"], runs=1, settings=QUICK)
+    notes = made(tmp_path, plan)
+    assert len(notes) == 2
+    assert "nfgnn datasets pokec" in notes[0]
+    assert "nfgnn precompute ogbn-papers100m" in notes[1]
+    with Records(tmp_path / "records.sqlite") as records:
+        found = collect(plan, None, records)
+        text = markdown(make_tables(plan, found, "c", notes))
+    assert [len(runs) for runs in found.values()] == [0, 0, 1]
+    assert "Missing: pokec" in text
+
+
+def test_a_graph_that_is_gone_is_known_by_its_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan("full", ["karate"], ["MLP"], runs=2, settings=QUICK)
+    made(tmp_path, plan)
+    monkeypatch.setattr("nfgnn.experiments.graphs.BUILT_IN", ())
+    monkeypatch.setitem(REGISTRY, "karate", REGISTRY["ogbn-products"])  # far too large to be fetched
+    with Records(tmp_path / "records.sqlite") as records:
+        assert [len(runs) for runs in collect(plan, None, records).values()] == [2]
+    assert made(tmp_path, plan) == []
+
+
+def test_a_model_that_cannot_be_trained_does_not_stop_the_others(tmp_path: Path) -> None:
+    plan = make_plan("full", ["karate"], ["MLP"], runs=1, settings={**QUICK, "lr": 1e38, "weight_decay": 1e38})
+    (note,) = made(tmp_path, plan, make_plan("full", ["karate"], ["GCN"], runs=1, settings=QUICK))
+    assert "MLP on karate (full), seed 1000: the validation loss was never a number" in note
+    with Records(tmp_path / "records.sqlite") as records:
+        assert [r.model for r in records.all()] == ["GCN"]
+
+
+def test_a_narrowed_table_has_a_name_of_its_own() -> None:
+    assert make_plan("full").file == "full"
+    assert make_plan("full", ["Texas", "cornell"], runs=10).file == "full-texas-cornell-10runs"
+    assert (
+        make_plan("ablation", None, ["NFGNN"], seed=2000, preset="best").file == "ablation-nfgnn-preset-best-seed2000"
+    )
+    assert [c.dataset for c in make_plan("full", ["TEXAS", "texas"]).columns] == ["texas"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fulll",), "choose from semi, full"),
+        (("full", None, ["ResNet"]), "'full' has no model 'ResNet'"),
+        (("full", None, None, None, 3), "seed 3 is one that settings are chosen on"),
+        (("full", None, None, None, 1000, "good"), "no preset 'good'"),
+    ],
+)
+def test_mistakes_are_named(arguments: tuple, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        make_plan(*arguments)
