@@ -91,18 +91,36 @@ def losses(device: str, dtype: torch.dtype, epochs: int, together: bool) -> list
     return [fit(member.model, graph, setup.training).val_loss for member, graph in zip(members, graphs)]
 
 
+def gap(ours: list[list[float]], theirs: list[list[float]], epochs: int) -> float:
+    return max(abs(a - b) for one, other in zip(ours, theirs) for a, b in zip(one[:epochs], other[:epochs]))
+
+
 def check_training() -> list[str]:
-    """Captured epochs of several runs on the GPU against plain epochs on the CPU; and the same bits twice."""
-    lines = []
-    for dtype, epochs, bound in ((torch.float32, 10, 1e-4), (torch.float64, 200, 1e-8)):
-        ours, again = (losses("cuda", dtype, epochs, together=True) for _ in range(2))
-        assert dtype == torch.float64 or ours == again, "the same seeds must give the same bits"
-        pairs = zip(ours, losses("cpu", dtype, epochs, together=False))
-        gap = max(abs(a - b) for one, other in pairs for a, b in zip(one, other))
-        lines.append(
-            f"- three runs at once, {epochs} epochs in {dtype}, against single runs on the CPU: losses {gap:.1e} apart"
-        )
-        assert gap < bound, lines[-1]
+    """Captured epochs of several runs on the GPU against plain epochs on the CPU; and the same bits twice.
+
+    In float64 both must agree. In float32 rounding grows from epoch to epoch on any machine, so the GPU's distance
+    from float64 is held against the CPU's.
+    """
+    exact, ours = (losses("cuda", dtype, 200, together=True) for dtype in (torch.float64, torch.float32))
+    single = losses("cuda", torch.float32, 200, together=False)
+    cpu_exact, cpu = (losses("cpu", dtype, 200, together=False) for dtype in (torch.float64, torch.float32))
+    lines = ["| epochs | float64, GPU - CPU | float32 on the GPU, together | one by one | float32 on the CPU |"]
+    lines += ["|---:|---:|---:|---:|---:|"]
+    for epochs in (1, 10, 50, 100, 200):
+        drifts = [gap(run, cpu_exact, epochs) for run in (exact, ours, single, cpu)]
+        lines.append(f"| {epochs} | " + " | ".join(f"{drift:.1e}" for drift in drifts) + " |")
+    print("\n".join(lines), flush=True)
+    assert gap(exact, cpu_exact, 200) < 1e-8
+    for run in (ours, single):
+        assert gap(run, cpu_exact, 10) < 1e-5
+        assert gap(run, cpu_exact, 200) < max(1e-3, 10 * gap(cpu, cpu_exact, 200))
+    for name, dtype in (("float32", torch.float32), ("float64", torch.float64)):
+        for together in (True, False):
+            same = losses("cuda", dtype, 50, together) == losses("cuda", dtype, 50, together)
+            how = "at once" if together else "one by one"
+            lines.append(f"- {name}, {how}: the same seeds give {'the same' if same else 'OTHER'} bits again")
+            print(lines[-1], flush=True)
+    assert not any("OTHER" in line for line in lines if "float32" in line), "the same seeds must give the same bits"
     return lines
 
 
@@ -145,6 +163,9 @@ def main() -> None:
         *check_terms(),
         "",
         *check_parts(),
+        "",
+        "## Three runs on Cora without dropout: largest distance of a validation loss from float64's on the CPU",
+        "",
         *check_training(),
         "",
         "## A sparse product at pokec's size, milliseconds",

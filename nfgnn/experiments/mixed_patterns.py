@@ -20,6 +20,7 @@ from torch_geometric.data import Data
 from nfgnn.datasets import load_dataset
 from nfgnn.nn.conv import Gate
 from nfgnn.nn.models import NFGNN
+from nfgnn.propagate import ScaledLaplacian
 from nfgnn.training import RunConfig, fit
 from nfgnn.training.atomic import atomic_write
 from nfgnn.training.metrics import accuracy, summarise
@@ -41,7 +42,7 @@ class OracleGate(Gate):
         with torch.no_grad():
             self.gamma.copy_(coefficients[:, None].expand_as(self.gamma))
 
-    def forward(self, terms: Tensor, x: Tensor) -> Tensor:
+    def forward(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian | None = None) -> Tensor:
         return self.gamma[:, self.pattern]
 
 

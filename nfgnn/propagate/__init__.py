@@ -8,7 +8,14 @@ matrix underneath, shared with sparse node features.
 from nfgnn.propagate.csr import CSR
 from nfgnn.propagate.lanczos import largest_eigenvalue
 from nfgnn.propagate.laplacian import LambdaMax, ScaledLaplacian, scaled_laplacian
-from nfgnn.propagate.recurrence import each_term, mix_terms, mixing_matrix, polynomial_terms, recurrence_terms
+from nfgnn.propagate.recurrence import (
+    each_term,
+    mix_terms,
+    mixing_matrix,
+    neighbourhood_means,
+    polynomial_terms,
+    recurrence_terms,
+)
 
 __all__ = [
     "CSR",
@@ -18,6 +25,7 @@ __all__ = [
     "largest_eigenvalue",
     "mix_terms",
     "mixing_matrix",
+    "neighbourhood_means",
     "polynomial_terms",
     "recurrence_terms",
     "scaled_laplacian",

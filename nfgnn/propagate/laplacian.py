@@ -42,10 +42,18 @@ class ScaledLaplacian:
         self.indptr, self.indices, self.weight, self.scale = indptr, indices, weight, scale
         self.lambda_max = float(lambda_max)
         self._adjacency: dict[torch.dtype, CSR] = {}
+        self._degree: Tensor | None = None
 
     @property
     def num_nodes(self) -> int:
         return self.scale.numel()
+
+    @property
+    def degree(self) -> Tensor:
+        """The (weighted) degrees D in float64."""
+        if self._degree is None:
+            self._degree = torch.where(self.scale > 0, self.scale**-2, 0.0)
+        return self._degree
 
     def adjacency(self, dtype: torch.dtype) -> CSR:
         r""":math:`\hat A`, normalised in float64 and then rounded; kept for the next call."""

@@ -57,6 +57,17 @@ def recurrence_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int)
     return terms
 
 
+def neighbourhood_means(x: Tensor, operator: ScaledLaplacian, steps: int) -> Tensor:
+    r""":math:`P^k X` for k = 0 … ``steps`` with the average over neighbours :math:`P = D^{-1} A`,
+    ``[steps + 1, n, channels]``.
+
+    The same engine runs it, since :math:`P^k = D^{-1/2} \hat A^k D^{1/2}`. A node without neighbours has zeros.
+    """
+    root = operator.degree.sqrt().to(x.dtype)[:, None]
+    powers: Tensor = _Terms.apply(x * root, operator, [(1.0, 0.0, 0.0)] * steps)
+    return torch.cat([x[None], powers[1:] * operator.scale.to(x.dtype)[:, None]])
+
+
 @lru_cache(maxsize=256)
 def mixing_matrix(basis: Basis, K: int, dtype: torch.dtype, device: torch.device) -> Tensor | None:
     """:meth:`Basis.mixing`, made once for a precision and a device."""

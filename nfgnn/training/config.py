@@ -53,7 +53,7 @@ class RunConfig:
         defaults = {
             name: p.default
             for name, p in inspect.signature(entry.model).parameters.items()
-            if p.default is not inspect.Parameter.empty
+            if p.default is not inspect.Parameter.empty and name != "num_nodes"  # the graph's, not a setting
         }
         known = {f.name: f.default for f in fields(TrainingConfig)}
         values = {**preset(entry.name, dataset, protocol, kind), **settings}

@@ -16,8 +16,8 @@ class NFConv(nn.Module):
         Z_i = \sum_{k=0}^{K} η_{ik}\, X^{(k)}_i
 
     The columns of :math:`Γ ∈ ℝ^{(K+1)×d}` are d base filters that all nodes share, and :math:`σ(X^{(k)}_i W)` says how
-    much of each node i takes. (With ``gate="input"`` the matrix :math:`Ψ = [η_{ik}]` is of rank d; with the other gates
-    the share may differ from order to order.)
+    much of each node i takes. (With ``gate="input"`` and ``gate="agreement"`` the matrix :math:`Ψ = [η_{ik}]` is of rank d;
+    with the other gates the share may differ from order to order.)
 
     Args:
         channels (int): number of channels; the filter does not mix them.
@@ -25,9 +25,10 @@ class NFConv(nn.Module):
         rank (int): number d of base filters. (default: ``1``)
         basis (str or Basis): name of the polynomial basis, see :data:`nfgnn.basis.BASES`. (default: ``"chebyshev"``)
         gate (str): where a node's coefficients come from: ``"term"`` (Algorithm 1), ``"input"`` (from the layer's
-            input alone), ``"published"`` (as in the published code), see :mod:`nfgnn.nn.conv.gates`.
-            (default: ``"term"``)
-        activation (str): σ; ``None`` is the gate's own: sigmoid, tanh for ``"published"``. (default: ``None``)
+            input alone), ``"published"`` (as in the published code), ``"agreement"`` (from how a node stands to its
+            neighbourhood; needs a rank of 2 or more), see :mod:`nfgnn.nn.conv.gates`. (default: ``"term"``)
+        activation (str): σ; ``None`` is the gate's own: sigmoid, tanh for ``"published"``, softmax for
+            ``"agreement"``. (default: ``None``)
         init (str or callable): frequency response that every node starts from, see :mod:`nfgnn.basis.response`: a name
             (``"ppr"``, ``"all-pass"``, ``"low-pass"``, ``"high-pass"``, ``"band-stop"``, ``"random"``) or a function of
             t. (default: ``"ppr"``)
@@ -82,9 +83,10 @@ class NFConv(nn.Module):
         return_coefficients: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
         """"""
-        terms = polynomial_terms(x, self.operator(x, edge_index, edge_weight), self.basis, self.K)
-        out: Tensor = self.gate.filter(terms, x)
-        return (out, self.gate(terms, x).T) if return_coefficients else out
+        operator = self.operator(x, edge_index, edge_weight)
+        terms = polynomial_terms(x, operator, self.basis, self.K)
+        out: Tensor = self.gate.filter(terms, x, operator)
+        return (out, self.gate(terms, x, operator).T) if return_coefficients else out
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.channels}, K={self.K}, rank={self.rank}, basis={self.basis})"

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from nfgnn.nn.conv import NFConv, PolyConv
 from nfgnn.nn.dropout import dropout_dense
+from nfgnn.nn.models.linked_mlp import LinkedMLP
 from nfgnn.nn.models.mlp import MLP
 
 
@@ -20,6 +21,8 @@ class Decoupled(nn.Module):
         prop: the filter.
         in_channels, out_channels, hidden_channels, num_layers, dropout: of the :class:`MLP`.
         filter_dropout (float): dropout between the MLP and the filter.
+        link (str): ``"raw"`` or ``"row"`` give the MLP a link branch: see :class:`LinkedMLP`. (default: ``"none"``)
+        num_nodes (int): number of nodes, for the link branch only; the trainer fills it in.
     """
 
     def __init__(
@@ -31,9 +34,12 @@ class Decoupled(nn.Module):
         num_layers: int,
         dropout: float,
         filter_dropout: float,
+        link: str = "none",
+        num_nodes: int | None = None,
     ) -> None:
         super().__init__()
-        self.mlp = MLP(in_channels, out_channels, hidden_channels, num_layers, dropout)
+        sizes = (in_channels, out_channels, hidden_channels, num_layers, dropout)
+        self.mlp = MLP(*sizes) if link == "none" else LinkedMLP(*sizes, link, num_nodes)
         self.prop = prop
         self.filter_dropout = filter_dropout
 
@@ -41,16 +47,18 @@ class Decoupled(nn.Module):
         self.mlp.reset_parameters()
         self.prop.reset_parameters()
 
-    def scores(self, x: Tensor) -> Tensor:
+    def scores(self, x: Tensor, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
         """The input X⁽⁰⁾ of the filter."""
-        return dropout_dense(self.mlp(x), self.filter_dropout, self.training)
+        return dropout_dense(self.mlp(x, edge_index, edge_weight), self.filter_dropout, self.training)
 
     def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """"""
-        out: Tensor = self.prop(self.scores(x), edge_index, edge_weight)
+        out: Tensor = self.prop(self.scores(x, edge_index, edge_weight), edge_index, edge_weight)
         return out
 
     def coefficients(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Ψ: the filter coefficients of every node in the basis of ``prop``, ``[n, K + 1]``."""
-        psi: Tensor = self.prop(self.scores(x), edge_index, edge_weight, return_coefficients=True)[1]
+        psi: Tensor = self.prop(
+            self.scores(x, edge_index, edge_weight), edge_index, edge_weight, return_coefficients=True
+        )[1]
         return psi

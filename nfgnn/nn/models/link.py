@@ -1,15 +1,11 @@
 """A linear classifier on links."""
 
-import torch
 from torch import Tensor, nn
 
-from nfgnn.errors import UserError
 from nfgnn.nn.linear import Linear
+from nfgnn.nn.links import link_matrix
 from nfgnn.nn.models.registry import register_model
-from nfgnn.propagate import CSR, ScaledLaplacian, scaled_laplacian
-from nfgnn.propagate.cache import TensorCache
-
-_CACHE = TensorCache()
+from nfgnn.propagate import ScaledLaplacian
 
 
 @register_model("To Join or Not to Join: The Illusion of Privacy in Social Networks", 2009, "O(mc)", many_seeds=True)
@@ -37,19 +33,5 @@ class LINK(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None) -> Tensor:
         """"""
-        n = x.shape[0]
-        if n != self.lin.in_features:
-            raise UserError(f"LINK knows the {self.lin.in_features} nodes it was trained on, this graph has {n}")
-        graph = scaled_laplacian(edge_index, edge_weight, n)
-        return self.lin(_adjacency(graph, self.lin.weight.dtype))  # type: ignore[no-any-return]
-
-
-def _adjacency(graph: ScaledLaplacian, dtype: torch.dtype) -> CSR:
-    """A itself, not normalised; made once per graph, since its transpose is needed in every backward pass."""
-    n = graph.num_nodes
-
-    def make() -> CSR:
-        weight = torch.ones_like(graph.indices) if graph.weight is None else graph.weight
-        return CSR(graph.indptr, graph.indices, weight.to(dtype), (n, n))
-
-    return _CACHE.lookup((graph.indices, graph.weight), dtype, make)
+        known, dtype = self.lin.in_features, self.lin.weight.dtype
+        return self.lin(link_matrix(edge_index, edge_weight, x.shape[0], known, dtype))  # type: ignore[no-any-return]

@@ -21,6 +21,9 @@ class PolyGNN(Decoupled):
         dropout (float): dropout in the MLP, on input and hidden layer. (default: ``0.5``)
         filter_dropout (float): dropout between MLP and filter. (default: ``0.0``)
         K, basis, init, alpha, self_loops, lambda_max: of :class:`~nfgnn.nn.PolyConv`.
+        link (str): ``"raw"`` or ``"row"``: the MLP also reads the rows of the adjacency matrix, as they are or summing
+            to one; the model then knows the nodes of one graph only. (default: ``"none"``)
+        num_nodes (int): number of nodes, needed for ``link`` only; the trainer fills it in.
     """
 
     def __init__(
@@ -37,6 +40,9 @@ class PolyGNN(Decoupled):
         alpha: float = 0.1,
         self_loops: bool = False,
         lambda_max: LambdaMax = 2.0,
+        link: str = "none",
+        num_nodes: int | None = None,
     ) -> None:
         prop = PolyConv(K, basis, init, alpha, self_loops, lambda_max)
-        super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, filter_dropout)
+        sizes = (in_channels, out_channels, hidden_channels, num_layers)
+        super().__init__(prop, *sizes, dropout, filter_dropout, link, num_nodes)
