@@ -21,7 +21,7 @@ from nfgnn.datasets.readers.tables import find_table, read_table
 from nfgnn.datasets.readers.values import feature_matrix, numbers
 from nfgnn.errors import UserError
 
-_SPLITS = {
+SPLITS = {
     "train": "train",
     "training": "train",
     "val": "val",
@@ -122,7 +122,7 @@ def _labels(labels: pa.ChunkedArray, where: str) -> tuple[torch.Tensor, list[str
 def _add_masks(data: Data, splits: pa.ChunkedArray, name: str, file: str) -> None:
     words = pc.utf8_lower(pc.utf8_trim_whitespace(pc.cast(splits, pa.string()))).to_pylist()
     none = {word.lower() for word in MISSING} | {None}
-    parts = [None if word in none else _SPLITS.get(word, word) for word in words]
+    parts = [None if word in none else SPLITS.get(word, word) for word in words]
     for row, part in enumerate(parts, start=1):
         if part not in (None, "train", "val", "test"):
             raise UserError(f"{file}: row {row}, column {name!r}: {part!r} is not train, val, test or empty.")

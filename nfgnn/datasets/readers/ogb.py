@@ -26,8 +26,7 @@ def read_ogb(entry: Entry, folder: Path) -> Data:
     y = _read_csv(folder / "raw/node-label.csv.gz", pa.float64())[:, 0]
     edges = _read_csv(folder / "raw/edge.csv.gz", pa.int64())
     data = Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(edges.T), y=torch.from_numpy(y))
-    _add_split(data, entry, folder, len(y))
-    return data
+    return _with_split(data, entry, folder)
 
 
 def read_ogb_mapped(entry: Entry, folder: Path) -> Data:
@@ -44,18 +43,25 @@ def read_ogb_mapped(entry: Entry, folder: Path) -> Data:
         edge_index=torch.from_numpy(np.load(target, mmap_mode="c")),
         y=torch.from_numpy(np.array(labels, dtype=np.float64)),
     )
-    _add_split(data, entry, folder, len(x))
+    return _with_split(data, entry, folder)
+
+
+def _with_split(data: Data, entry: Entry, folder: Path) -> Data:
+    for key, mask in split_masks(entry, folder, data.num_nodes).items():
+        data[key] = torch.from_numpy(mask)
     return data
 
 
-def _add_split(data: Data, entry: Entry, folder: Path, n: int) -> None:
+def split_masks(entry: Entry, folder: Path, n: int) -> dict[str, np.ndarray]:
+    """The official split as masks."""
+    masks = {}
     for key, file in zip(("train", "val", "test"), entry.required[-3:]):
         nodes = _read_csv(folder / file, pa.int64())[:, 0]
         if len(nodes) and (nodes.min() < 0 or nodes.max() >= n):
             raise UserError(f"{file}: names the node {nodes.max()}, but there are {n:,}.")
-        mask = torch.zeros(n, dtype=torch.bool)
-        mask[torch.from_numpy(nodes)] = True
-        data[f"{key}_mask"] = mask
+        masks[f"{key}_mask"] = np.zeros(n, dtype=bool)
+        masks[f"{key}_mask"][nodes] = True
+    return masks
 
 
 def _read_csv(path: Path, kind: pa.DataType) -> np.ndarray:

@@ -1,0 +1,81 @@
+"""Graphs that do not fit into memory: read in blocks, never whole.
+
+:func:`open_large` gives a :class:`LargeGraph`, which `nfgnn precompute` walks over. It knows three forms: a folder with
+``nodes`` and ``edges`` (Parquet or CSV) whose ids are the row numbers, an ``.npz`` file with ``x``, ``edge_index`` and
+``y``, and the raw files of ogbn-papers100M. Only labels and masks, a few bytes per node, are held in memory.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from nfgnn.datasets.disk_edges import Links, Report, csr_on_disk
+
+
+@dataclass(frozen=True)
+class LargeGraph:
+    """A graph that is read in blocks of rows and of links."""
+
+    name: str
+    source: str
+    """Where it lies."""
+    fingerprint: str
+    num_nodes: int
+    num_features: int
+    num_links: int
+    """As listed: before they are made two-way and unique."""
+    y: np.ndarray
+    """int64 [n], -1 where there is no label."""
+    class_names: list[str]
+    links: Links
+    features: Callable[[int], Iterator[np.ndarray]]
+    """Blocks of at most so many rows of the features, float32."""
+    masks: dict[str, np.ndarray] = field(default_factory=dict)
+    metric: str = "accuracy"
+
+    @property
+    def num_entries(self) -> int:
+        """An upper bound of the entries of the adjacency matrix: every listed link in both directions."""
+        return 2 * self.num_links
+
+    def write_pattern(self, folder: Path, memory: int, self_loops: bool, report: Report) -> None:
+        """The adjacency matrix in compressed rows, by external sorting."""
+        csr_on_disk(self.links, self.num_nodes, folder, memory=memory, self_loops=self_loops, report=report)
+
+
+def files_mark(*files: Path) -> str:
+    """A fingerprint of files that are too large to be read for it: place, size, time of change."""
+    mark = hashlib.sha256()
+    for file in files:
+        stat = file.stat()
+        mark.update(f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    return mark.hexdigest()
+
+
+def open_large(source: str | Path, root: str | Path | None = None, **options: object) -> LargeGraph | None:
+    """The graph in blocks, or ``None`` where there is no such reader for it.
+
+    Args:
+        source: as for :func:`nfgnn.datasets.load_dataset`.
+        root: the same.
+        **options: names of columns, the same.
+    """
+    from nfgnn.datasets.load import _columns
+    from nfgnn.datasets.places import find
+    from nfgnn.datasets.readers.large_arrays import npz_in_blocks, papers_in_blocks
+    from nfgnn.datasets.readers.large_tables import tables_in_blocks
+    from nfgnn.datasets.registry import REGISTRY, canonical
+
+    path = Path(source).expanduser()
+    if path.is_dir() and any(path.glob("edges.*")):
+        return tables_in_blocks(path, _columns(dict(options)))
+    if path.suffix == ".npz" and path.is_file():
+        return npz_in_blocks(path)
+    if canonical(str(source)) == "ogbn-papers100m":
+        entry = REGISTRY["ogbn-papers100m"]
+        folder = find(entry, root)
+        return None if folder is None else papers_in_blocks(entry, folder)
+    return None
