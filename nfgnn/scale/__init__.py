@@ -5,6 +5,6 @@ one from terms in memory.
 """
 
 from nfgnn.scale.manifest import Manifest
-from nfgnn.scale.store import Store, write_store
+from nfgnn.scale.store import Store, is_store, write_store
 
-__all__ = ["Manifest", "Store", "write_store"]
+__all__ = ["Manifest", "Store", "is_store", "write_store"]

@@ -88,8 +88,9 @@ class RowLoader:
         self.source, self.y, self.index, self.seed, self.device = source, y, index, seed, device
         self.rank, self.count = rank, count
         self.batch_size = batch_size or max(1, index.numel())
-        row_bytes = 4 * source.rows(index[:1]).numel()
-        self.window = max(1, window_bytes // max(1, row_bytes) // self.batch_size) * self.batch_size
+        row = max(1, source.rows(index[:1]).numel())
+        self.batch_values = row * self.batch_size
+        self.window = max(1, window_bytes // (4 * self.batch_values)) * self.batch_size
         self.steps = math.ceil(index.numel() / self.batch_size)
         self.rows_given, self.seconds, self.seconds_waited = 0, 0.0, 0.0
         self._thread = ThreadPoolExecutor(1)

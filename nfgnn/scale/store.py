@@ -16,7 +16,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
-from nfgnn.scale.manifest import DTYPES, Manifest, checksum
+from nfgnn.scale.manifest import DTYPES, FILE, Manifest, checksum
 from nfgnn.transforms import FeatureScaling
 
 Verify = Literal["sizes", "checksums"]
@@ -75,6 +75,7 @@ class Store:
             data[name] = self._column(name)
         data.class_names, data.num_classes = manifest.class_names, manifest.num_classes
         data.name, data.metric, data.rows = manifest.dataset, manifest.metric, self
+        data.node_ids = self.nodes.numpy()
         return data
 
     @property
@@ -114,6 +115,11 @@ class Store:
         for block, (a, b) in enumerate(zip(expected, found, strict=True)):
             if a != b:
                 raise UserError(f"{path}: block {block} of {len(expected)} is damaged; precompute the store again")
+
+
+def is_store(path: str | Path) -> bool:
+    """Whether this is the folder of a store, finished or not."""
+    return (Path(path) / FILE).is_file() or (Path(path) / "work").is_dir()
 
 
 def as_float(array: np.ndarray, dtype: str) -> Tensor:

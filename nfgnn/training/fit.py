@@ -38,7 +38,8 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
     optimizer = torch.optim.Adam(parameter_groups(model, config), fused=True)
     weights = [t for t in model.state_dict().values() if t.is_floating_point()]
     best, best_loss, history, start = [w.clone() for w in weights], float("inf"), History(), time.perf_counter()
-    with _threads(data, model):
+    stored = data.x.numel() if data.x.layout == torch.strided else data.x.values().numel()
+    with threads_for(stored, model, data.x.device):
         for _ in range(config.epochs):
             model.train()
             optimizer.zero_grad()
@@ -106,12 +107,11 @@ def _nodes(data: Data, mask: str) -> Tensor:
 
 
 @contextmanager
-def _threads(data: Data, model: nn.Module) -> Iterator[None]:
-    """One thread for small work on the CPU: handing it to more costs more than it brings."""
+def threads_for(stored: int, model: nn.Module, device: torch.device) -> Iterator[None]:
+    """One thread for small work on the CPU, ``stored`` values a step: handing it to more costs more than it brings."""
     before = torch.get_num_threads()
-    stored = data.x.numel() if data.x.layout == torch.strided else data.x.values().numel()
     widest = max((p.shape[0] for p in model.parameters() if p.dim() == 2), default=1)
-    if stored * widest < 2e8 and not data.x.is_cuda:
+    if stored * widest < 2e8 and device.type != "cuda":
         torch.set_num_threads(1)
     try:
         yield

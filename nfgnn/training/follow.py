@@ -4,24 +4,34 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nfgnn.errors import UserError
+from nfgnn.nn.models import Scalable, find_model
 from nfgnn.scale import Store
 from nfgnn.training.config import RunConfig
 from nfgnn.training.device import resolve_device
-from nfgnn.training.processes import Processes
-from nfgnn.training.runs import Display, Experiment, checkpoint_of, classifier_of, run_experiment
+from nfgnn.training.processes import Processes, restarted
+from nfgnn.training.progress import RunDisplay
+from nfgnn.training.runs import Experiment, checkpoint_of, classifier_of, run_experiment
 from nfgnn.transforms import split
 
 _END = -1
 
 
-def run_in_processes(
-    experiment: Experiment, folder: Path, display: Display, resume: bool = False
-) -> dict[str, Any] | None:
-    """:func:`run_experiment` in the first process of a group; ``None`` in those that only train along."""
+def run_in_processes(experiment: Experiment, folder: Path, resume: bool = False) -> dict[str, Any] | None:
+    """:func:`run_experiment` with its progress shown, in the first process of a group; ``None`` in the others.
+
+    Processes that ``torchrun`` has started again after one of them died resume.
+    """
     processes, device = Processes.current(), resolve_device(experiment.device)
+    if processes.count > 1 and not issubclass(find_model(experiment.config.model).model, Scalable):
+        raise UserError(
+            f"{experiment.config.model} is trained by one process: use a Scalable… model, or start it without torchrun"
+        )
     experiment.check()
     if processes.first:
-        summary = run_experiment(experiment, folder, display, resume)
+        label = f"{experiment.config.model} on {experiment.data.get('name') or 'graph'}"
+        with RunDisplay(label) as display:
+            summary = run_experiment(experiment, folder, display, resume or restarted())
         processes.agree(_END, device)
         return summary
     while (seed := processes.agree(_END, device)) != _END:

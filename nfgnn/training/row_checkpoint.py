@@ -49,8 +49,9 @@ def save_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimiz
         "seconds": history.seconds,
     }
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    # A copy each: the format refuses tensors that share memory.
-    save_file({k: v.detach().cpu().clone() for k, v in tensors.items()}, partial, {"progress": json.dumps(about)})
+    # A copy each, row by row: the format takes neither shared memory nor other layouts.
+    plain = {k: v.detach().cpu().clone(memory_format=torch.contiguous_format) for k, v in tensors.items()}
+    save_file(plain, partial, {"progress": json.dumps(about)})
     partial.replace(path)
 
 
@@ -62,8 +63,11 @@ def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimiz
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         model.load_state_dict(_under("model.", tensors))
         state: dict[int, dict[str, Tensor]] = {}
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
         for key, value in _under("optimizer.", tensors).items():
             number, name = key.split(".", 1)
+            like = parameters[int(number)]  # Adam's fused kernel takes for granted that both have the same layout
+            value = torch.empty_like(like).copy_(value) if value.shape == like.shape else value
             state.setdefault(int(number), {})[name] = value
         optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
         curves = {key: about[key] for key in ("train_loss", "val_loss", "val_accuracy", "seconds")}

@@ -15,7 +15,7 @@ from nfgnn.errors import UserError
 from nfgnn.nn.models import Scalable
 from nfgnn.scale.loader import Batch, RowLoader, RowSource, stream_seed
 from nfgnn.training.config import TrainingConfig
-from nfgnn.training.fit import parameter_groups
+from nfgnn.training.fit import parameter_groups, threads_for
 from nfgnn.training.history import History
 from nfgnn.training.processes import Processes
 from nfgnn.training.row_checkpoint import Progress, load_checkpoint, save_checkpoint
@@ -54,7 +54,8 @@ def fit_rows(
     """
     trainer = _RowTrainer(model, task, config, seed, checkpoint)
     try:
-        return trainer.run(on_epoch)
+        with threads_for(trainer.train.batch_values, model, trainer.device):
+            return trainer.run(on_epoch)
     finally:
         trainer.close()
 
@@ -97,7 +98,7 @@ class _RowTrainer:
             )
         # Replaces the layers inside the model, so that it goes on under its own name.
         nn.SyncBatchNorm.convert_sync_batchnorm(self.model)
-        return DistributedDataParallel(_ByRow(self.model), broadcast_buffers=False)
+        return DistributedDataParallel(_ByRow(self.model))
 
     def _loader(self, index: Tensor, seed: int | None) -> RowLoader:
         process = (self.processes.rank, self.processes.count)
