@@ -163,6 +163,28 @@ def explore(
     explore_run(run, output, other, seed, nodes, device, lambda source: _load_again(source, dataset, root, column))
 
 
+@app.command(epilog="Example:  nfgnn analyze texas --root DATA   ·   nfgnn analyze my-graph/ --out report")
+def analyze(
+    dataset: Dataset,
+    root: Root = None,
+    column: Column = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to write to. Default: analysis/NAME.")] = None,
+    json_: Json = False,
+) -> None:
+    """Tell what kind of graph this is, and whether its nodes may need filters of their own: a page with figures."""
+    from nfgnn.report.analyze import analyze_graph, write_analysis
+    from nfgnn.report.analyze_print import StepDisplay, print_analysis
+
+    data = _load(dataset, root, column, need_labels=False)
+    with StepDisplay() as display:
+        card = analyze_graph(data, display.told)
+    files = write_analysis(card, out or Path("analysis") / card["name"])
+    if json_:
+        print(json.dumps({**card, "files": [str(file) for file in files]}, allow_nan=False))
+    else:
+        print_analysis(card, files[0])
+
+
 @app.command(epilog="Example:  nfgnn datasets cornell --root DATA   ·   nfgnn datasets --template my-graph")
 def datasets(
     name: Annotated[str | None, typer.Argument(help="A dataset or your own graph: its statistics.")] = None,
@@ -270,26 +292,25 @@ def reproduce(
     columns, rows = _words(datasets), _words(models)
     plans = [make_plan(item, columns, rows, runs, seed, preset) for item in wanted if item != "figures"]
     place = Place(out / "records.sqlite", root, device)
-    open_records(place.database).close()
     try:
-        with WorkDisplay("reproduce") as display:
-            notes = run_missing(plans, place, display, workers)
-            if "figures" in wanted:
-                from nfgnn.report.figures.write import write_figures
+        if plans:
+            with open_records(place.database) as records, WorkDisplay("reproduce") as display:
+                notes = run_missing(plans, place, display, workers)
+                for plan in plans:
+                    options = {"datasets": datasets, "models": models, "runs": runs, "preset": preset}
+                    command = _command("reproduce", plan.name, **options, seed=seed if seed != 1000 else None)
+                    tables = make_tables(plan, collect(plan, root, records), command, notes)
+                    written = write_tables(tables, out, plan.file)
+                    print(markdown(tables))
+                    display.say(f"written: {' '.join(map(str, written))}")
+                export(records, out / "records.csv")
+        if "figures" in wanted:
+            from nfgnn.report.figures.write import write_figures
 
-                write_figures(None, columns, root, out, runs)
+            write_figures(None, columns, root, out, runs)
     except KeyboardInterrupt:
         print("nfgnn: stopped; the same command goes on from the finished runs", file=sys.stderr)
         raise typer.Exit(130) from None
-    with open_records(place.database) as records:
-        for plan in plans:
-            options = {"datasets": datasets, "models": models, "runs": runs, "preset": preset}
-            command = _command("reproduce", plan.name, **options, seed=seed if seed != 1000 else None)
-            tables = make_tables(plan, collect(plan, root, records), command, notes)
-            written = write_tables(tables, out, plan.file)
-            print(markdown(tables))
-            display.say(f"written: {' '.join(map(str, written))}")
-        export(records, out / "records.csv")
 
 
 def _load(dataset: str, root: Path | None, column: list[str] | None, need_labels: bool = True) -> Any:

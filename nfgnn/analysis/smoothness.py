@@ -12,19 +12,19 @@ import math
 import torch
 from torch import Tensor
 
-from nfgnn.propagate import CSR, ScaledLaplacian, scaled_laplacian
+from nfgnn.propagate import CSR, scaled_laplacian
 
 _COLUMNS = 64
 
 
-def feature_frequency(x: Tensor, edge_index: Tensor | ScaledLaplacian, seed: int = 0) -> float:
+def feature_frequency(x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, seed: int = 0) -> float:
     """The mean frequency of the features, from 0 to 2; NaN where they are constant."""
     features = _few_columns(x, seed)
     features = features - features.mean(0)
     energy = features.double().square().sum()
     if float(energy) < 1e-12 * max(1, features.numel()):
         return math.nan
-    product = scaled_laplacian(edge_index, num_nodes=len(features)) @ features  # (L - I) X
+    product = scaled_laplacian(edge_index, edge_weight, len(features)) @ features  # (L - I) X
     return float(1 + (features.double() * product.double()).sum() / energy)
 
 

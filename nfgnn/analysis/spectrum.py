@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nfgnn.propagate import ScaledLaplacian, scaled_laplacian
+from nfgnn.propagate import scaled_laplacian
 
 OnStep = Callable[[int, int], None]
 """Told how many sparse products of how many are done."""
@@ -40,32 +40,34 @@ class Spectrum:
 
 
 def spectrum(
-    edge_index: Tensor | ScaledLaplacian,
+    edge_index: Tensor,
     num_nodes: int,
+    edge_weight: Tensor | None = None,
     bins: int = 50,
     on_step: OnStep | None = None,
 ) -> Spectrum:
     """Exact up to :data:`EXACT_UP_TO` nodes, estimated beyond; same graph, same answer."""
     limits = torch.linspace(0, 2, bins + 1, dtype=torch.float64)
     if num_nodes > EXACT_UP_TO:
-        return spectral_density(edge_index, num_nodes, limits, on_step=on_step)
-    values = eigenvalues(edge_index, num_nodes)
+        return spectral_density(edge_index, num_nodes, limits, edge_weight, on_step=on_step)
+    values = eigenvalues(edge_index, num_nodes, edge_weight)
     # A histogram must not depend on the last bit of an eigenvalue at a limit, as 0, 1 and 2 often are.
     shares = torch.histc((values * 1e9).round() / 1e9, bins, 0.0, 2.0) / num_nodes
     return Spectrum(limits, shares, torch.zeros_like(shares), exact=True)
 
 
-def eigenvalues(edge_index: Tensor | ScaledLaplacian, num_nodes: int) -> Tensor:
+def eigenvalues(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None) -> Tensor:
     """All eigenvalues of L, ascending, float64 ``[n]``; dense, so for small graphs."""
-    adjacency = scaled_laplacian(edge_index, num_nodes=num_nodes).adjacency(torch.float64).tensor.to_dense()
+    adjacency = scaled_laplacian(edge_index, edge_weight, num_nodes).adjacency(torch.float64).tensor.to_dense()
     values: Tensor = 1 - torch.linalg.eigvalsh(adjacency).flip(0)
     return values.clamp(0, 2)
 
 
 def spectral_density(
-    edge_index: Tensor | ScaledLaplacian,
+    edge_index: Tensor,
     num_nodes: int,
     edges: Tensor,
+    edge_weight: Tensor | None = None,
     moments: int = 100,
     probes: int = 8,
     seed: int = 0,
@@ -74,9 +76,10 @@ def spectral_density(
     """The kernel polynomial estimate of the shares of eigenvalues between the limits ``edges``.
 
     Args:
-        edge_index: links in both directions, ``[2, 2E]``, or the operator of a (weighted) graph.
+        edge_index: links in both directions, ``[2, 2E]``.
         num_nodes: number of nodes.
         edges: ascending limits from 0 to 2.
+        edge_weight: weights of the links; by default ones.
         moments: number M of moments; the resolution is about π/M.
         probes: number of random sign vectors; their spread gives the error.
         seed: of the signs.
@@ -84,17 +87,17 @@ def spectral_density(
     """
     generator = torch.Generator().manual_seed(seed)
     signs = torch.randint(0, 2, (num_nodes, probes), generator=generator).float().mul_(2).sub_(1)
-    per_probe = chebyshev_moments(edge_index, signs, moments, on_step)
+    per_probe = chebyshev_moments(edge_index, signs, moments, edge_weight, on_step)
     distribution = cumulative(per_probe, edges - 1)
     shares = distribution.diff(dim=0)
     return Spectrum(edges, shares.mean(1), shares.std(1) / math.sqrt(probes), exact=False)
 
 
 def chebyshev_moments(
-    edge_index: Tensor | ScaledLaplacian, z: Tensor, moments: int, on_step: OnStep | None = None
+    edge_index: Tensor, z: Tensor, moments: int, edge_weight: Tensor | None = None, on_step: OnStep | None = None
 ) -> Tensor:
     """:math:`z^T T_k(L - I) z / z^T z` for k below ``moments`` and every column of z, ``[moments, columns]``."""
-    operator = scaled_laplacian(edge_index, num_nodes=len(z))
+    operator = scaled_laplacian(edge_index, edge_weight, len(z))
     before, now = z, operator @ z
     first, norm = (z * now).sum(0, dtype=torch.float64), z.square().sum(0, dtype=torch.float64)
     found = [norm, first]

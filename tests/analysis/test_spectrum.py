@@ -37,6 +37,16 @@ def test_all_eigenvalues() -> None:
     assert torch.equal(found.shares * 40, torch.histc(values.round(decimals=9), 8, 0, 2))
 
 
+def test_weights_of_links_count() -> None:
+    edge_index = random_graph(20, 0.3, 7)
+    weight = torch.rand(20, 20, generator=torch.Generator().manual_seed(0))
+    weight = (weight + weight.T)[edge_index[0], edge_index[1]]
+    values = torch.linalg.eigvalsh(
+        torch.eye(20, dtype=torch.float64) - dense.normalised(dense.adjacency(edge_index, 20, weight))
+    )
+    assert torch.allclose(eigenvalues(edge_index, 20, weight), values, atol=1e-10)
+
+
 def test_moments_are_traces() -> None:
     edge_index = random_graph(30, 0.2, 1)
     t = torch.linalg.eigvalsh(laplacian(edge_index, 30)) - 1

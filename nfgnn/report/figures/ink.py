@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,6 +60,7 @@ def inline_svg(figure: Any, label: str) -> str:
         figure.savefig(text, format="svg", transparent=True, metadata=_METADATA["svg"])
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    svg = re.sub(r'<g id="[^"]*">', "<g>", svg)  # names are unique in a page, and there are several figures
     return svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
 
 
@@ -70,7 +72,7 @@ def panels(plt: Any, count: int, rows: int = 1, width: float = 2.6, height: floa
 
 
 def title(name: str) -> str:
-    """The usual spelling of a dataset's name."""
+    """The usual spelling of a dataset's name; a dollar sign in it is no formula."""
     from nfgnn.datasets.registry import REGISTRY
 
-    return REGISTRY[name].title if name in REGISTRY else name
+    return REGISTRY[name].title if name in REGISTRY else name.replace("$", r"\$")

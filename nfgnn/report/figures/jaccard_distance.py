@@ -11,6 +11,7 @@ from nfgnn.experiments.figures import Lab
 from nfgnn.report.figures.ink import canvas, panels, title
 
 DATASETS = ("cora", "texas", "chameleon", "actor")
+_TICKS = ("0–.2", ".2–.4", ".4–.6", ".6–.8", ".8–1", "= 1")
 GROUPS = ("same label", "different labels")
 
 
@@ -55,7 +56,7 @@ def draw(rows: dict[str, Any]) -> Any:
                 place = np.arange(len(mean)) + (i - 0.5) * 0.4
                 ax.bar(place, mean, 0.4, label=group, hatch=("", "//")[i], edgecolor="white", lw=0.5)
                 ax.errorbar(place, mean, error, fmt="none", ecolor="#555555", lw=0.8)
-            ax.set_xticks(range(len(graph["intervals"])), graph["intervals"], fontsize=6)
+            ax.set_xticks(range(len(_TICKS)), _TICKS, fontsize=7)
             ax.set(title=title(graph["name"]), xlabel="Jaccard distance of neighbourhoods")
         axes[0, 0].set_ylabel("distance of coefficients\n(% of their mean length)")
         axes[0, 0].legend(fontsize=7)

@@ -65,18 +65,24 @@ def _write_one(module: Any, chosen: list[str], lab: Lab, out: Path, settings: di
         "first_seed": FIRST_SEED,
         "settings": settings,
     }
-    if _made_of(path) == inputs and all((out / f"{key}.{ending}").is_file() for ending in FORMATS):
+    there = _read(path)
+    rows = there["rows"] if there.get("inputs") == inputs else None
+    if rows is not None and all((out / f"{key}.{ending}").is_file() for ending in FORMATS):
         say(f"figure {key}: is there")
         return path
-    say(f"figure {key}: {', '.join(chosen)}")
-    rows = module.rows(lab, chosen)
+    if rows is None:
+        say(f"figure {key}: {', '.join(chosen)}")
+        rows = module.rows(lab, chosen)
+        out.mkdir(parents=True, exist_ok=True)
+        atomic_write(path, json.dumps({"inputs": inputs, "rows": rows}, allow_nan=False) + "\n")
     save(module.draw(rows), out, key)
-    atomic_write(path, json.dumps({"inputs": inputs, "rows": rows}, allow_nan=False) + "\n")
     return path
 
 
-def _made_of(path: Path) -> Any:
+def _read(path: Path) -> dict[str, Any]:
+    """Inputs and rows of a figure made before; nothing where there is none, or none that can be read."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))["inputs"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) and {"inputs", "rows"} <= content.keys() else {}
