@@ -1,0 +1,137 @@
+// Small charts as SVG, drawn for the width they have and drawn again when it changes.
+
+/** A chart in a block of its own: `draw(width)` gives the SVG. */
+function chart(draw) {
+  const block = el("div");
+  let width = 0;
+  new ResizeObserver(() => {
+    if (!block.clientWidth || block.clientWidth === width) return;
+    width = block.clientWidth;
+    block.replaceChildren(draw(width));
+  }).observe(block);
+  return block;
+}
+
+/** About `wanted` round numbers between low and high. */
+function ticks(low, high, wanted) {
+  const rough = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].find((factor) => factor * power >= 0.7 * rough) * power;
+  const list = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) list.push(k * step);
+  return { list, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
+}
+
+const scaleTo = (low, high, from, to) => (value) => from + ((value - low) / (high - low || 1)) * (to - from);
+
+/** The range of values with 0 in it and a little air. */
+function rangeOf(values) {
+  const low = Math.min(0, ...values), high = Math.max(0, ...values), air = 0.06 * (high - low) || 1;
+  return [low < 0 ? low - air : 0, high > 0 ? high + air : air];
+}
+
+/** Frame, grid and ticks on both axes; returns the scales. */
+function frame(root, box, [lowX, highX], [lowY, highY], label) {
+  const x = scaleTo(lowX, highX, box.left, box.right), y = scaleTo(lowY, highY, box.bottom, box.top);
+  const rows = ticks(lowY, highY, 4);
+  for (const value of rows.list) {
+    root.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: y(value), y2: y(value) }));
+    root.append(svg("text", { x: box.left - 7, y: y(value) + 4, "text-anchor": "end" }, fixed(value, rows.digits)));
+  }
+  const columns = ticks(lowX, highX, 4);
+  for (const value of columns.list) {
+    root.append(svg("text", { x: x(value), y: box.bottom + 17, "text-anchor": "middle" }, fixed(value, columns.digits)));
+  }
+  if (lowY < 0) root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: y(0), y2: y(0) }));
+  root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
+  root.append(svg("text", { x: (box.left + box.right) / 2, y: box.bottom + 35, "text-anchor": "middle" }, label));
+  return { x, y };
+}
+
+const key = (line, name) => el("span", { class: "key" },
+  svg("svg", { width: 26, height: 10, "aria-hidden": "true" }, svg("line", { x1: 1, x2: 25, y1: 5, y2: 5, ...line })), name);
+
+/** Frequency responses: series of {name, points, line}, `line` being attributes of the stroke. */
+function responseChart(series, description) {
+  const shown = series.filter(({ points }) => points);
+  const draw = (width) => {
+    const height = 214, box = { left: 48, right: width - 10, top: 8, bottom: height - 42 };
+    const root = svg("svg", { class: "chart", height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description });
+    const all = shown.flatMap(({ points }) => points);
+    const to = frame(root, box, [0, Math.max(...all.map(([f]) => f))], rangeOf(all.map(([, r]) => r)), "frequency λ");
+    for (const { points, line } of [...shown].reverse()) {
+      const path = points.map(([f, r], k) => `${k ? "L" : "M"}${to.x(f).toFixed(1)} ${to.y(r).toFixed(1)}`).join("");
+      root.append(svg("path", { d: path, fill: "none", "stroke-linejoin": "round", ...line }));
+    }
+    return root;
+  };
+  return el("div", {}, chart(draw), el("div", { class: "keys" }, ...shown.map(({ name, line }) => key(line, name))));
+}
+
+/** Coefficients as bars, one group per order; sets of {name, values, colour}. */
+function coefficientChart(sets) {
+  const orders = Math.max(...sets.map(({ values }) => values.length));
+  const draw = (width) => {
+    const height = 168, box = { left: 48, right: width - 10, top: 8, bottom: height - 42 };
+    const root = svg("svg", { class: "chart", height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Filter coefficients by order; the numbers follow" });
+    const [low, high] = rangeOf(sets.flatMap(({ values }) => values));
+    const y = scaleTo(low, high, box.bottom, box.top), step = (box.right - box.left) / orders, bar = (0.72 * step) / sets.length;
+    const rows = ticks(low, high, 4);
+    for (const value of rows.list) {
+      root.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: y(value), y2: y(value) }));
+      root.append(svg("text", { x: box.left - 7, y: y(value) + 4, "text-anchor": "end" }, fixed(value, rows.digits)));
+    }
+    root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: y(0), y2: y(0) }));
+    const every = Math.ceil(24 / step);
+    for (let k = 0; k < orders; k++) {
+      const left = box.left + step * (k + 0.14);
+      sets.forEach(({ values, colour }, s) => {
+        if (k < values.length) root.append(svg("rect", { x: left + s * bar, width: Math.max(1, bar - 1), y: Math.min(y(0), y(values[k])), height: Math.max(1, Math.abs(y(values[k]) - y(0))), fill: colour }));
+      });
+      if (k % every === 0) root.append(svg("text", { x: box.left + step * (k + 0.5), y: box.bottom + 17, "text-anchor": "middle" }, `${k}`));
+    }
+    root.append(svg("text", { x: (box.left + box.right) / 2, y: box.bottom + 35, "text-anchor": "middle" }, "order k"));
+    return root;
+  };
+  const keys = sets.map(({ name, colour }) => key({ stroke: colour, "stroke-width": 8 }, name));
+  return el("div", {}, chart(draw), el("div", { class: "keys" }, ...keys));
+}
+
+const RUN_COLOURS = ["var(--first)", "var(--second)"];
+
+/** Bars: nodes per interval of h; lines: test accuracy of every run. `chosen(b)` is the selected share of interval b. */
+function binChart(chosen, onBin) {
+  const most = Math.max(1, ...page.bins.map((bin) => bin.nodes));
+  const draw = (width) => {
+    const height = 236, box = { left: 52, right: width - 44, top: 26, bottom: height - 42 };
+    const root = svg("svg", { class: "chart", height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Intervals of local homophily" });
+    const { x, y } = frame(root, box, [0, 1], [0, most * 1.06], "local homophily h");
+    root.append(svg("text", { x: 0, y: 12 }, "nodes"), svg("text", { x: width, y: 12, "text-anchor": "end" }, "test accuracy"));
+    const score = scaleTo(0, 1, box.bottom, box.top);
+    for (const value of [0, 0.5, 1]) root.append(svg("text", { x: box.right + 7, y: score(value) + 4 }, `${100 * value} %`));
+    const groups = page.bins.map((bin, b) => {
+      const left = x(bin.low) + 1, wide = x(bin.high) - x(bin.low) - 2, full = box.bottom - y(bin.nodes), part = full * chosen(b);
+      const scores = graph.runs.map((run, r) => `${run.name} ${percent(bin.accuracy[r])}`).join(", ");
+      const says = `h from ${bin.low} to ${bin.high}: ${plural(bin.nodes, "node")}, ${count(bin.tested)} tested: ${scores}`;
+      const group = svg("g", { class: "bin", role: "button", "aria-label": `${says}. Select them.`, onclick: () => onBin(b) },
+        svg("title", {}, says),
+        svg("rect", { x: left, width: wide, y: y(bin.nodes), height: full, fill: "var(--bar)" }),
+        svg("rect", { x: left, width: wide, y: box.bottom - part, height: part, fill: "var(--soft)" }),
+        svg("rect", { class: "ring", x: left - 1, width: wide + 2, y: box.top, height: box.bottom - box.top, rx: 3 }));
+      return group;
+    });
+    root.append(...groups);
+    roving(groups);
+    graph.runs.forEach((run, r) => {
+      const line = { stroke: RUN_COLOURS[r], "stroke-width": 2, "stroke-dasharray": r ? "5 3" : null, "pointer-events": "none" };
+      const dots = page.bins.flatMap((bin, b) => (bin.tested ? [[x((bin.low + bin.high) / 2), score(bin.accuracy[r])]] : []));
+      root.append(svg("path", { d: dots.map(([u, v], k) => `${k ? "L" : "M"}${u.toFixed(1)} ${v.toFixed(1)}`).join(""), fill: "none", ...line }));
+      for (const [u, v] of dots) {
+        root.append(r ? svg("rect", { x: u - 4, y: v - 4, width: 8, height: 8, fill: RUN_COLOURS[r], "pointer-events": "none" })
+          : svg("circle", { cx: u, cy: v, r: 4.2, fill: RUN_COLOURS[r], "pointer-events": "none" }));
+      }
+    });
+    return root;
+  };
+  const keys = graph.runs.map((run, r) => key({ stroke: RUN_COLOURS[r], "stroke-width": 2, "stroke-dasharray": r ? "5 3" : null }, `test accuracy of ${run.name}`));
+  return el("div", {}, chart(draw), el("div", { class: "keys" }, key({ stroke: "var(--bar)", "stroke-width": 8 }, "all nodes"), key({ stroke: "var(--soft)", "stroke-width": 8 }, "selected"), ...keys));
+}

@@ -1,0 +1,135 @@
+// What is told about a node, about a selection, and about the whole graph when nothing is chosen.
+const LINE = {
+  first: { stroke: "var(--first)", "stroke-width": 2.6 },
+  second: { stroke: "var(--second)", "stroke-width": 2.6, "stroke-dasharray": "9 3" },
+  global: { stroke: "var(--mean)", "stroke-width": 1.8, "stroke-dasharray": "6 4" },
+  group: { stroke: "var(--ink)", "stroke-width": 1.8, "stroke-dasharray": "2 3" },
+};
+const withFilters = graph.runs.flatMap((run, r) => (run.filters ? [r] : []));
+/** The run whose filters differ from node to node, else the first one that has any. */
+const leading = withFilters.find((r) => !graph.runs[r].filters.oneForAll) ?? withFilters[0];
+
+const facts = (rows) => el("dl", {}, ...rows.flatMap(([term, value]) => [el("dt", {}, term), el("dd", {}, value)]));
+const noFilters = () => {
+  const names = graph.runs.map((run) => run.name).join(" and ");
+  return el("p", { class: "note" }, `${names} ${graph.runs.length > 1 ? "have" : "has"} no polynomial filter, so there are no coefficients and no frequency responses to show.`);
+};
+
+/** The filter that others are measured by: that of a run with one filter for all nodes, else the mean of all nodes. */
+function globalSeries() {
+  const single = withFilters.find((r) => graph.runs[r].filters.oneForAll);
+  const run = graph.runs[single ?? leading], line = single !== undefined && single !== leading ? LINE.second : LINE.global;
+  const name = single !== undefined ? `${run.name}: one filter for all` : `mean of all nodes, ${run.name}`;
+  return { name, points: responseOf(run.filters, run.filters.mean), line };
+}
+
+function showGraph(title, body) {
+  title.textContent = "All nodes";
+  const parts = [facts(graph.runs.map((run) => [`test accuracy of ${run.name}`, percent(run.accuracy)]))];
+  if (!withFilters.length) parts.push(noFilters());
+  else {
+    const { filters } = graph.runs[leading];
+    const classes = filters.oneForAll || numClasses > 8 ? [] : filters.classMeans.map((mean, c) => (
+      { name: `mean of ${className(c)}`, points: mean && responseOf(filters, mean), line: { stroke: kind(c).colour, "stroke-width": 2 } }));
+    parts.push(el("h3", {}, "Frequency response"), responseChart([globalSeries(), ...classes], "Frequency response of the mean filter and of the classes"));
+  }
+  parts.push(el("p", { class: "note" }, "Choose a node on the map, or find it by its id, to see its own filter beside these."));
+  body.replaceChildren(...parts);
+}
+
+function showNode(i, title, body, onNode) {
+  title.textContent = nodeTitle(i);
+  const label = graph.label[i];
+  const parts = [facts([
+    ["class", className(label)],
+    ...graph.runs.map((run, r) => [`predicted by ${run.name}`,
+      `${className(run.predicted[i])} (${percent(run.confidence[i])})${label < 0 ? "" : isRight(r, i) ? ", right" : ", wrong"}`]),
+    ["part of the split", page.parts[graph.part[i]]],
+    ["neighbours", count(graph.degree[i])],
+    ["local homophily h", fixed(graph.homophily[i])],
+    ["label entropy S", fixed(graph.entropy[i])],
+  ])];
+  parts.push(...(withFilters.length ? nodeFilters(i, label) : [noFilters()]));
+  parts.push(el("h3", {}, "Neighbours"));
+  parts.push(graph.degree[i] ? egoChart(i, onNode) : el("p", { class: "note" }, "This node has no neighbours."));
+  body.replaceChildren(...parts);
+}
+
+function nodeFilters(i, label) {
+  const own = withFilters.filter((r) => !graph.runs[r].filters.oneForAll);
+  const series = own.map((r) => ({
+    name: own.length > 1 ? `this node, ${graph.runs[r].name}` : "this node",
+    points: responseOf(graph.runs[r].filters, coefficientsOf(r, i)), line: r ? LINE.second : LINE.first,
+  }));
+  series.push(globalSeries());
+  const { filters, name } = graph.runs[leading];
+  if (label >= 0 && filters.classMeans[label] && !filters.oneForAll) {
+    series.push({ name: `mean of ${className(label)}`, points: responseOf(filters, filters.classMeans[label]), line: LINE.group });
+  }
+  const sets = withFilters.map((r) => ({ name: graph.runs[r].name, values: coefficientsOf(r, i), colour: RUN_COLOURS[r] }));
+  sets.push({ name: `mean of all nodes, ${name}`, values: filters.mean, colour: "var(--bar)" });
+  const bases = [...new Set(withFilters.map((r) => graph.runs[r].filters.basis))].join(" and ");
+  return [
+    el("h3", {}, "Frequency response"), responseChart(series, `Frequency response of ${nodeTitle(i)}`),
+    el("h3", {}, `Coefficients (${bases})`), coefficientChart(sets), coefficientTable(sets),
+  ];
+}
+
+function coefficientTable(sets) {
+  const orders = Math.max(...sets.map(({ values }) => values.length));
+  const rows = Array.from({ length: orders }, (_, k) => el("tr", {}, el("th", { scope: "row" }, `${k}`), ...sets.map(({ values }) => el("td", {}, fixed(values[k], 4)))));
+  const head = el("tr", {}, el("th", { scope: "col" }, "k"), ...sets.map(({ name }) => el("th", { scope: "col" }, name)));
+  return el("details", {}, el("summary", {}, "as numbers"), el("div", { class: "wide" }, el("table", { id: "coefficients" }, el("thead", {}, head), el("tbody", {}, ...rows))));
+}
+
+/** Numbers of a selection; means leave out nodes that have no value. */
+function statistics(selection) {
+  const nodes = [];
+  for (let i = 0; i < graph.size; i++) if (selection[i]) nodes.push(i);
+  const mean = (list) => list.reduce((sum, x) => sum + x, 0) / list.length;
+  const known = (values) => mean(nodes.map((i) => values[i]).filter(Number.isFinite));
+  const tested = nodes.filter((i) => graph.part[i] === TEST);
+  const classes = new Map();
+  for (const i of nodes) classes.set(graph.label[i], (classes.get(graph.label[i]) ?? 0) + 1);
+  return {
+    nodes, tested, classes: [...classes].sort((a, b) => b[1] - a[1]),
+    homophily: known(graph.homophily), entropy: known(graph.entropy),
+    accuracy: graph.runs.map((_, r) => mean(tested.map((i) => Number(isRight(r, i))))),
+  };
+}
+
+function meanCoefficients(run, nodes) {
+  const { psi, orders, oneForAll, mean } = graph.runs[run].filters;
+  if (oneForAll) return mean;
+  const sum = new Float64Array(orders);
+  for (const i of nodes) for (let k = 0; k < orders; k++) sum[k] += psi[i * orders + k];
+  return Array.from(sum, (value) => value / nodes.length);
+}
+
+function showSelection(selection, name, body, { onStep, onClear }) {
+  body.classList.toggle("two", Boolean(selection) && withFilters.length > 0);
+  if (!selection) {
+    body.replaceChildren(el("p", { class: "note" }, "Nothing is selected. Drag a rectangle on the map, choose an interval of homophily, or choose an entry of the legend."));
+    return;
+  }
+  const found = statistics(selection), most = 6;
+  const classes = found.classes.slice(0, most).map(([c, n]) => `${className(c)} ${count(n)}`).join(", ");
+  const list = facts([
+    ["selected", `${plural(found.nodes.length, "node")} (${name})`],
+    ...graph.runs.map((run, r) => [`test accuracy of ${run.name}`, found.tested.length ? `${percent(found.accuracy[r])} of ${plural(found.tested.length, "test node")}` : "no test nodes"]),
+    ["mean homophily h", fixed(found.homophily)],
+    ["mean entropy S", fixed(found.entropy)],
+    ["classes", classes + (found.classes.length > most ? ", …" : "")],
+  ]);
+  const none = found.nodes.length === 0;
+  const step = (text, by) => fill(el("button", { type: "button", onclick: () => onStep(found.nodes, by) }, text), none ? { disabled: "" } : {}, []);
+  const buttons = el("div", { class: "steps" }, step("Previous node", -1), step("Next node", 1), el("button", { type: "button", onclick: onClear }, "Clear"));
+  const parts = [el("div", {}, list, buttons)];
+  if (withFilters.length && !none) {
+    const series = withFilters.filter((r) => !graph.runs[r].filters.oneForAll).map((r) => ({
+      name: `mean of the selection, ${graph.runs[r].name}`, points: responseOf(graph.runs[r].filters, meanCoefficients(r, found.nodes)), line: r ? LINE.second : LINE.first,
+    }));
+    parts.push(el("div", {}, responseChart([...series, globalSeries()], "Mean frequency response of the selection")));
+  }
+  body.replaceChildren(...parts);
+}
