@@ -92,7 +92,7 @@ def run_search(search: Search, records: Records, display: WorkDisplay) -> Outcom
     trials = _evaluate(search, [{name: present[name] for name in space}], records, display)
     display.say(f"the preset: {_told(trials[0])}")
     while len(trials) <= search.trials:
-        asked = _ask(study, space, min(BATCH, search.trials + 1 - len(trials)))
+        asked = _ask(study, space, search, min(BATCH, search.trials + 1 - len(trials)))
         made = _evaluate(search, [settings for _, settings in asked], records, display)
         for (question, _), trial in zip(asked, made):
             study.tell(question, trial.val_accuracy)
@@ -113,18 +113,36 @@ def _study() -> Any:
     return optuna.create_study(direction="maximize", sampler=sampler)
 
 
-def _ask(study: Any, space: Space, count: int) -> list[tuple[Any, dict[str, Any]]]:
-    """Trials of one shape: the first chooses it, the others are bound to it."""
+def _ask(study: Any, space: Space, search: Search, count: int) -> list[tuple[Any, dict[str, Any]]]:
+    """Trials of one shape: the first chooses it, the others are bound to it. Shapes that no model has are passed over."""
     asked: list[tuple[Any, dict[str, Any]]] = []
     shape: dict[str, int] = {}
-    for _ in range(count):
+    while len(asked) < count:
         if shape:
             study.enqueue_trial(shape)
         question = study.ask()
         chosen = {name: _suggest(question, name, len(values)) for name, values in space.items()}
+        settings = {name: space[name][index] for name, index in chosen.items()}
+        if not asked and not _can_be_built(search.config(settings)):
+            study.tell(question, state=_failed())
+            continue
         shape = {name: index for name, index in chosen.items() if name not in NUMERIC}
-        asked.append((question, {name: space[name][index] for name, index in chosen.items()}))
+        asked.append((question, settings))
     return asked
+
+
+def _can_be_built(config: RunConfig) -> bool:
+    try:
+        config.build(2, 2, 2)
+    except UserError:
+        return False
+    return True
+
+
+def _failed() -> Any:
+    from optuna.trial import TrialState
+
+    return TrialState.FAIL
 
 
 def _suggest(question: Any, name: str, count: int) -> int:
