@@ -294,8 +294,9 @@ def reproduce(
     place = Place(out / "records.sqlite", root, device)
     try:
         if plans:
-            with open_records(place.database) as records, WorkDisplay("reproduce") as display:
-                notes = run_missing(plans, place, display, workers)
+            with open_records(place.database) as records:
+                with WorkDisplay("reproduce") as display:
+                    notes = run_missing(plans, place, display, workers)
                 for plan in plans:
                     options = {"datasets": datasets, "models": models, "runs": runs, "preset": preset}
                     command = _command("reproduce", plan.name, **options, seed=seed if seed != 1000 else None)

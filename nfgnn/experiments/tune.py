@@ -114,7 +114,7 @@ def _study() -> Any:
 
 
 def _ask(study: Any, space: Space, search: Search, count: int) -> list[tuple[Any, dict[str, Any]]]:
-    """Trials of one shape: the first chooses it, the others are bound to it. Shapes that no model has are passed over."""
+    """Trials of one shape: the first chooses it, the others are bound to it. A shape that cannot be is passed over."""
     asked: list[tuple[Any, dict[str, Any]]] = []
     shape: dict[str, int] = {}
     while len(asked) < count:

@@ -32,10 +32,19 @@ def test_every_value_of_every_grid_is_one_the_model_takes(model: str, kind: str)
     for name, values in space.items():
         assert len(set(values)) == len(values) > 1
         for value in values:
-            config = RunConfig.resolve(model, {name: value}, None, None, "none")
+            rank = {"rank": 3} if name == "gate" else {}  # a gate that mixes filters needs several
+            config = RunConfig.resolve(model, {name: value, **rank}, None, None, "none")
             assert config.to_dict()[name] == value
             config.build(3, 2, 5)
     assert "lr" not in search_space(model, kind, {"lr": 0.1})
+
+
+def test_shapes_that_cannot_be_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    space = {"K": (-1, 1), "lr": (0.01, 0.02)}  # a negative degree is refused
+    monkeypatch.setattr(tune, "search_space", lambda *_: space)
+    _, outcome, _ = searched(tmp_path, trials=3 * BATCH)
+    assert {trial.settings["K"] for trial in outcome.trials[1:]} == {1}
+    assert len(outcome.trials) == 3 * BATCH + 1
 
 
 def test_the_papers_grid() -> None:

@@ -12,8 +12,9 @@ from nfgnn.experiments.plan import Plan, make_plan
 from nfgnn.experiments.records import Record
 from nfgnn.experiments.reproduce import Found
 from nfgnn.experiments.tables import paper_values
+from nfgnn.report import tables_text
 from nfgnn.report.tables import make_tables
-from nfgnn.report.tables_text import escape, latex, markdown, tests_csv, values_csv, write_tables
+from nfgnn.report.tables_text import escape, latex, markdown, values_csv, write_tables
 
 SCORES = {
     ("NFGNN (best)", "texas"): [0.90, 0.92, 0.95],
@@ -85,7 +86,7 @@ def test_csv_reads_back(full: tuple[Plan, Found]) -> None:
     assert (float(mine["mean"]), float(mine["paper"]), mine["runs"], mine["best"]) == (91.0, 92.26, "3", "0")
     empty = next(r for r in rows if (r["model"], r["dataset"]) == ("GCN", "cornell"))
     assert (empty["runs"], empty["mean"], empty["ci95"]) == ("0", "", "")
-    tests = list(csv.DictReader(io.StringIO(tests_csv(tables))))
+    tests = list(csv.DictReader(io.StringIO(tables_text.tests_csv(tables))))
     assert [t["against"] for t in tests] == ["MLP"] * 3
     assert all(float(t["p"]) <= float(t["p_holm"]) for t in tests)
 
