@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 CLEAR, SOME = 0.2, 0.05
-"""From these values on, of both the smaller side and ρ, there is clear room, or some."""
+"""From these values on, of the smaller side and of ρ less two standard errors, there is clear room, or some."""
 
 
 def words(card: dict[str, Any]) -> dict[str, Any]:
@@ -50,8 +50,9 @@ def _kind(card: dict[str, Any]) -> str:
 
 
 def _room(spread: dict[str, float | None]) -> str:
-    values = [spread[key] for key in ("above_half", "below_chance", "correlation")]
-    least = min(0.0 if value is None else value for value in values)
+    rho, error = spread["correlation"], spread["correlation_error"]
+    surely = 0.0 if rho is None or error is None else rho - 2 * error
+    least = min(spread["above_half"] or 0.0, spread["below_chance"] or 0.0, surely)
     return "clear" if least >= CLEAR else "some" if least >= SOME else "little"
 
 
@@ -94,12 +95,14 @@ def _label_sentences(card: dict[str, Any]) -> list[str]:
         f"were independent given a node's class it would be {_percent(hops['expected'])} (Proposition 1).",
     ]
     if undefined:
-        sentences.append(f"{undefined:,} nodes have no labelled neighbour or no label, so no h; they are left out.")
+        sentences.append(
+            f"Nodes without a labelled neighbour or without a label, so without h: {undefined:,}, left out."
+        )
     return sentences
 
 
 def _chance_sentence(spread: dict[str, Any]) -> str:
-    rho = spread["correlation"]
+    rho, error = spread["correlation"], spread["correlation_error"]
     start = (
         f"Spread: h of the nodes has a standard deviation of {_number(spread['deviation'])}; small numbers of "
         f"neighbours alone would give {_number(spread['by_chance'])}. "
@@ -108,12 +111,12 @@ def _chance_sentence(spread: dict[str, Any]) -> str:
         return start + "Whether there is more than chance cannot be said: no node has two neighbours."
     verdict = (
         "neighbours of a node agree in agreeing, so local patterns are real"
-        if rho >= CLEAR
+        if rho - 2 * error >= CLEAR
         else "local patterns are there, but weak"
-        if rho >= SOME
-        else "the variety of h is what chance gives; nodes of a class share one pattern"
+        if rho - 2 * error >= SOME
+        else "hardly more than chance; as far as can be told, nodes of a class share one pattern"
     )
-    return f"{start}Beyond chance, two neighbours of a node correlate with ρ = {_number(rho)}: {verdict}."
+    return f"{start}Beyond chance, two neighbours of a node correlate with ρ = {rho:.2f} ± {2 * error:.2f}: {verdict}."
 
 
 def _entropy_sentence(local: dict[str, Any], classes: int) -> str:
@@ -133,8 +136,8 @@ def _structure_sentences(card: dict[str, Any]) -> list[str]:
     sentences = [
         f"Links: {degree['mean']:.1f} per node on average, {degree['median']:g} in the median, "
         f"{degree['largest']:,} at most; {card['components']:,} connected {plural}, the largest with "
-        f"{_percent(card['largest_component'])} of the nodes; {card['isolated']:,} nodes without links, which only "
-        "their own features can tell about."
+        f"{_percent(card['largest_component'])} of the nodes; nodes without links, about which only their own "
+        f"features can tell: {card['isolated']:,}."
     ]
     if card["bipartite"]:
         sentences.append("The graph is bipartite: frequencies come in pairs λ and 2 - λ.")

@@ -105,7 +105,7 @@ def test_spread_tells_mixed_patterns_from_chance() -> None:
         return homophily_spread(class_counts(data.edge_index, data.y), data.y, data.edge_index)
 
     chance, mixed = spread(homophily=(0.4, 0.4)), spread(homophily=(0.8, 0.1))
-    assert chance["correlation"] == pytest.approx(0, abs=0.02)
+    assert abs(chance["correlation"]) < 3 * chance["correlation_error"] < 0.05
     assert chance["deviation"] == pytest.approx(chance["by_chance"], rel=0.05)
     # Two patterns of equal weight: correlation = variance of the probability / p (1 - p).
     assert mixed["correlation"] == pytest.approx(0.35**2 / (0.45 * 0.55), abs=0.03)
@@ -120,10 +120,11 @@ def test_spread_by_definition() -> None:
     agree = (y[row] == y[col]).double()
     p = torch.stack([agree[y[row] == c].mean() for c in range(2)])[y[row]]
     e, above, below = agree - p, 0.0, 0.0
-    for a in range(len(row)):
-        for b in range(len(row)):
-            if a != b and row[a] == row[b]:
-                above, below = above + float(e[a] * e[b]), below + float(p[a] * (1 - p[a]))
+    for v in range(40):
+        links = (row == v).nonzero().flatten().tolist()
+        pairs = [float(e[a] * e[b]) for a in links for b in links if a != b]
+        if pairs:
+            above, below = above + sum(pairs) / len(pairs), below + float(p[links[0]] * (1 - p[links[0]]))
     assert found["correlation"] == pytest.approx(above / below)
     h = local_homophily(edge_index, y)
     assert found["above_half"] == pytest.approx(float((h[~h.isnan()] > 0.5).double().mean()))
