@@ -74,7 +74,7 @@ def test_rows_in_any_batches_are_the_whole(graph, name: str) -> None:
 
 
 @pytest.mark.parametrize("basis", BASES)
-@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("gate", [name for name, form in GATES.items() if form.rowwise])
 def test_the_filter_of_rows_is_the_layer(graph, basis: str, gate: str) -> None:
     x, edge_index = graph
     model = ScalableNFGNN(F, C, K=K, basis=basis, gate=gate).double()
@@ -82,6 +82,12 @@ def test_the_filter_of_rows_is_the_layer(graph, basis: str, gate: str) -> None:
     rows = model.rows(x, edge_index)
     torch.testing.assert_close(row_coefficients(model.prop, rows), psi)
     torch.testing.assert_close(filter_rows(model.prop, rows), out)
+
+
+@pytest.mark.parametrize("gate", [name for name, form in GATES.items() if not form.rowwise])
+def test_a_gate_that_needs_the_graph_is_refused(gate: str) -> None:
+    with pytest.raises(ValueError, match="needs the graph, and the scalable form has rows only: choose term"):
+        ScalableNFGNN(F, C, K=K, rank=3, gate=gate)
 
 
 def test_global_filters_are_what_their_papers_say(graph) -> None:

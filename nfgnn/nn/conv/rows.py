@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from nfgnn.basis.response import all_pass
+from nfgnn.nn.conv.gates import TermGate
 from nfgnn.nn.conv.nf_conv import NFConv
 from nfgnn.nn.conv.poly_conv import PolyConv
 
@@ -28,7 +29,10 @@ def row_coefficients(conv: NFConv | PolyConv, rows: Tensor) -> Tensor:
     """The coefficients η of every row, ``[b, K + 1]``; a global filter has the same for all."""
     if isinstance(conv, PolyConv):
         return conv.coefficients().expand(rows.shape[0], -1)
-    eta: Tensor = conv.gate(rows.transpose(0, 1), _signal(conv, rows))
+    gate = conv.gate
+    if type(gate) is TermGate:  # Algorithm 2 in the layout that the rows have: the form below would copy them
+        return (gate.activation(rows @ gate.weight) * gate.gamma).sum(-1)
+    eta: Tensor = gate(rows.transpose(0, 1), _signal(conv, rows))
     return eta.T
 
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nfgnn.basis import Basis, Response
-from nfgnn.nn.conv import NFConv, PolyConv
+from nfgnn.nn.conv import GATES, NFConv, PolyConv
 from nfgnn.nn.conv.rows import filter_rows, row_coefficients
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.models.mlp import MLP
@@ -125,5 +125,8 @@ class ScalableNFGNN(Scalable):
         self_loops: bool = False,
         lambda_max: LambdaMax = 2.0,
     ) -> None:
+        if gate in GATES and not GATES[gate].rowwise:
+            rowwise = ", ".join(name for name, form in GATES.items() if form.rowwise)
+            raise ValueError(f"gate '{gate}' needs the graph, and the scalable form has rows only: choose {rowwise}")
         prop = NFConv(in_channels, K, rank, basis, gate, activation, init, alpha, self_loops, lambda_max)
         super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, batch_norm)
