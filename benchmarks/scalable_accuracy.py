@@ -103,16 +103,17 @@ def report(root: Path | None, runs: int) -> None:
 
 
 def machine() -> str:
-    models = [line.split(":")[1].strip() for line in Path("/proc/cpuinfo").open() if line.startswith("model name")]
-    return f"one thread of an {models[0]} ({platform.system()}), torch {torch.__version__.split('+')[0]}"
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    processor = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    return f"One thread of an {processor} ({platform.system()}), torch {torch.__version__.split('+')[0]}"
 
 
 def markdown(content: dict[str, Any]) -> str:
     lines = [
         "# The scalable model beside the standard one",
         "",
-        "Test accuracy in %, mean ± 95 % confidence interval of the mean over ten runs from seed 1000, protocol `full`,",
-        "preset `best` of each model; seconds are the training of one run, mean. `ScalablePolyGNN` has the settings of",
+        "Test accuracy in %, mean ± 95 % confidence interval of the mean over ten runs from seed 1000, protocol",
+        "`full`, preset `best` of each model; s: seconds of a training, mean. `ScalablePolyGNN` has the settings of",
         f"`ScalableNFGNN` and one global filter. {content['machine']}; `{content['command']}`.",
         "",
         "| dataset | " + " | ".join(f"{model} | s" for model in MODELS) + " |",
