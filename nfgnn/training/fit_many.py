@@ -43,23 +43,28 @@ def fit_many(
     """Train all members at once and leave each model with its weights of least validation loss.
 
     The rule is that of :func:`~nfgnn.training.fit`, member by member: a run that has stopped is frozen while others
-    go on.
+    go on, and when no more than half are left, only these are computed further.
     """
     start = time.perf_counter()
     epochs = {member.config.epochs for member in members} | {member.config.patience for member in members}
     assert len(epochs) <= 2, "members share the numbers of epochs and of patience"
     with torch.no_grad():
         state = _State(members, data)
-        run_epoch = state.epoch
+        run_epoch, plain_epochs = state.epoch, 0
         for done in range(1, members[0].config.epochs + 1):
             run_epoch()
-            if data.x.is_cuda and done == 2:
+            plain_epochs += 1
+            if data.x.is_cuda and plain_epochs == 2:  # by now every kernel is compiled
                 run_epoch = _captured(state.epoch)
             look = not data.x.is_cuda or done % _LOOK_EVERY == 0
             if look and on_epochs is not None:
                 on_epochs(state.histories())
-            if look and not bool(state.active.any()):
+            active = int(state.active.sum()) if look else len(members)
+            if active == 0:
                 break
+            if active <= len(state.rows) // 2:
+                state.retire()
+                run_epoch, plain_epochs = state.epoch, 0
     histories = state.histories()
     for history in histories:
         history.seconds = (time.perf_counter() - start) / len(members)
@@ -69,10 +74,14 @@ def fit_many(
 
 
 class _State:
-    """Everything that an epoch reads and writes, in tensors that stay where they are."""
+    """Everything that an epoch reads and writes, in tensors that stay where they are.
+
+    ``rows`` says which member a row belongs to; the results of members that have left are in ``finished``.
+    """
 
     def __init__(self, members: Sequence[Member], data: Data) -> None:
         self.members, S = members, len(members)
+        self.rows, self.finished = list(range(S)), dict[int, tuple[History, Tensor, Tensor]]()
         x = data.x if data.x.layout == torch.strided else CSR.from_tensor(data.x)
         self.inputs = (x, data.edge_index, data.get("edge_weight"))
         self.y = data.y.clamp(min=0)
@@ -97,6 +106,18 @@ class _State:
         self.best, self.best_loss = self.theta.clone(), torch.full((S,), torch.inf, device=device).to(self.theta.dtype)
         self.window = torch.zeros(self.patience, S, dtype=torch.float64, device=device)
         self.seen = torch.zeros(members[0].config.epochs, 3, S, dtype=torch.float64, device=device)
+
+    def retire(self) -> None:
+        """Let the members go that have stopped; the others are computed on, in fewer rows."""
+        self.finished |= {row: result for row, result, active in self._results() if not active}
+        keep = self.active.nonzero()[:, 0]
+        self.rows = [self.rows[i] for i in keep.tolist()]
+        for name in ("theta", "train", "val", "active", "epochs", "best", "best_loss"):
+            setattr(self, name, getattr(self, name)[keep].clone())
+        self.views = self.layout.views(self.theta)
+        self.constants, self.rates = tree_map(lambda t: t[keep], (self.constants, self.rates))
+        self.window, self.seen = self.window[:, keep].clone(), self.seen[:, :, keep].clone()
+        self.adam.keep(keep)
 
     def _warm_up(self) -> None:
         """A plain step: what is made once of a graph must be made outside of any transformation, and is kept."""
@@ -140,7 +161,7 @@ class _State:
 
     def _mapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function of one run, for all runs; a single run needs no mapping."""
-        if len(self.members) > 1:
+        if len(self.rows) > 1:
             return vmap(function, randomness="different")
         return lambda *trees: tree_map(lambda t: t[None], function(*tree_map(lambda t: t[0], trees)))
 
@@ -161,14 +182,25 @@ class _State:
             rows = improved.nonzero()[:, 0]
             self.best[rows] = self.theta[rows]
 
+    def _results(self) -> Iterator[tuple[int, tuple[History, Tensor, Tensor], bool]]:
+        """Of every row: its member; history, best weights and their loss; whether it still goes on."""
+        seen, epochs, active = self.seen[: int(self.t)].cpu(), self.epochs.tolist(), self.active.tolist()
+        for s, row in enumerate(self.rows):
+            yield row, (History(*seen[: epochs[s], :, s].T.tolist()), self.best[s], self.best_loss[s]), active[s]
+
+    def results(self) -> list[tuple[History, Tensor, Tensor]]:
+        """History, best weights and their loss of every member."""
+        all_of_them = self.finished | {row: result for row, result, _ in self._results()}
+        return [all_of_them[row] for row in range(len(self.members))]
+
     def histories(self) -> list[History]:
-        seen, epochs = self.seen[: int(self.t)].cpu(), self.epochs.tolist()
-        return [History(*seen[: epochs[s], :, s].T.tolist()) for s in range(len(self.members))]
+        return [history for history, _, _ in self.results()]
 
     def restore_best(self) -> None:
-        if not bool(torch.isfinite(self.best_loss).all()):
+        _, best, losses = zip(*self.results())
+        if not bool(torch.isfinite(torch.stack(losses)).all()):
             raise UserError("the validation loss was never a number: lower the learning rates (lr, filter_lr)")
-        views = self.layout.views(self.best)
+        views = self.layout.views(torch.stack(best))
         for s, member in enumerate(self.members):
             parameters = dict(member.model.named_parameters())
             for name, view in views.items():
@@ -219,6 +251,10 @@ class _Adam:
             (filters, column([c.filter_lr for c in configs]), column([c.filter_weight_decay for c in configs])),
         ]
         self.groups = [group for group in groups if group[0].start < group[0].stop]
+
+    def keep(self, rows: Tensor) -> None:
+        self.m, self.v = self.m[rows].clone(), self.v[rows].clone()
+        self.groups = [(part, lr[rows], weight_decay[rows]) for part, lr, weight_decay in self.groups]
 
     def step(self, theta: Tensor, gradient: Tensor, active: Tensor) -> None:
         self.t += 1

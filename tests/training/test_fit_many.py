@@ -60,6 +60,11 @@ def test_members_equal_single_runs_to_eight_digits(graph: Data, name: str, spars
     compare(data, name, [{}, {}, {}])
 
 
+@pytest.mark.parametrize("own", [{"gate": "agreement", "rank": 3}, {"link": "raw"}], ids=["agreement", "link"])
+def test_other_forms_of_the_model_too(graph: Data, own: dict) -> None:
+    compare(graph, "NFGNN", [own, own, own])
+
+
 def test_numeric_hyper_parameters_may_differ_and_each_run_stops_by_itself(graph: Data) -> None:
     settings = [
         {"lr": 0.01, "alpha": 0.1},

@@ -130,9 +130,10 @@ class AgreementGate(Gate):
         η_{ik} = \sum_j g_{ij} Γ_{kj}, \quad g_i = \mathrm{softmax}\big(W_2\, \mathrm{ReLU}(W_1 H_i)\big)
 
     where X is the layer's input, a bar takes off the mean over the channels, since a constant added to all class scores
-    says nothing, and the logarithms are standardised over the nodes. Where neighbours are alike the cosines are positive, where they
-    are unlike they alternate; a single node's are noisy, their averages over neighbours (P) tell the pattern of the
-    region. H is taken as it is, without a gradient. W = 0, towards which weight decay draws, is one global filter.
+    says nothing, and the logarithms are standardised over the nodes. Where neighbours are alike the cosines are
+    positive, where they are unlike they alternate; a single node's are noisy, their averages over neighbours (P) tell
+    the pattern of the region. H is taken as it is, without a gradient. W = 0, towards which weight decay draws, is one
+    global filter.
     """
 
     default_activation = "softmax"

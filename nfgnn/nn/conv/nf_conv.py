@@ -16,7 +16,7 @@ class NFConv(nn.Module):
         Z_i = \sum_{k=0}^{K} η_{ik}\, X^{(k)}_i
 
     The columns of :math:`Γ ∈ ℝ^{(K+1)×d}` are d base filters that all nodes share, and :math:`σ(X^{(k)}_i W)` says how
-    much of each node i takes. (With ``gate="input"`` and ``gate="agreement"`` the matrix :math:`Ψ = [η_{ik}]` is of rank d;
+    much of each node i takes. (With ``gate="input"`` and ``"agreement"`` the matrix :math:`Ψ = [η_{ik}]` is of rank d;
     with the other gates the share may differ from order to order.)
 
     Args:
