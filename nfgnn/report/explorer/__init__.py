@@ -1,8 +1,8 @@
 """The explorer: one HTML file in which the nodes of a run can be looked at one by one.
 
 ``subject.py`` finds the runs and checks their graph, ``rows.py`` collects what there is to see as plain arrays,
-``layout.py`` places the nodes, ``sample.py`` chooses the nodes of a large graph that a page can carry, ``page.py`` packs
-the arrays into ``template/``, whose script draws them. The file needs no server and no network.
+``layout.py`` places the nodes, ``sample.py`` chooses the nodes of a large graph that a page can carry, ``page.py``
+packs the arrays into ``template/``, whose script draws them. The file needs no server and no network.
 """
 
 from nfgnn.report.explorer.page import write_page

@@ -129,8 +129,8 @@ def homophily_bins(rows: ExplorerRows, bins: int = _BINS) -> list[dict[str, Any]
         inside = place == i
         tested = int((inside & (rows.part == PARTS.index("test"))).sum())
         scores = [rows.accuracy(run, inside) if tested else None for run in range(len(rows.runs))]
-        table.append({"low": i / bins, "high": (i + 1) / bins, "nodes": int(inside.sum()), "tested": tested})
-        table[-1]["accuracy"] = scores
+        interval = {"low": i / bins, "high": (i + 1) / bins}
+        table.append({**interval, "nodes": int(inside.sum()), "tested": tested, "accuracy": scores})
     return table
 
 

@@ -35,8 +35,8 @@ class Subject:
         """Refuse another graph than the one of the training."""
         if fingerprint(data) != read_description(self.folders[0])["fingerprint"]:
             raise UserError(
-                f"the graph is not the one that {self.folders[0]} was trained on: it has been changed, or it is another "
-                "one; name the right one with --dataset"
+                f"the graph is not the one that {self.folders[0]} was trained on, or it has been changed since: "
+                "name the right one with --dataset"
             )
 
 
