@@ -7,7 +7,7 @@ DEV    := $(VENV)/.installed-dev
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test lint types docs clean
+.PHONY: help env demo test lint types browser docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,7 +36,12 @@ lint: $(DEV)  ## ruff
 types: $(DEV)  ## mypy, strict
 	$(BIN)/mypy
 
-test: lint types  ## lint, types and all tests
+browser:  ## chromium for the tests of the explorer, where apt-get may install it
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } \
+	  || echo "chromium is not here and cannot be installed: the tests of the explorer will be skipped"
+
+test: lint types browser  ## lint, types and all tests
 	$(BIN)/pytest
 
 docs: $(DEV)  ## build the documentation, warnings are errors

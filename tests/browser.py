@@ -23,7 +23,7 @@ FLAGS = [
 @contextmanager
 def launched() -> Iterator[Any]:
     """The browser. Where there is none the tests are skipped; in continuous integration they fail."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
         missing = "there is no chromium to open the explorer in: `make browser` installs it where apt-get may"
         pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
