@@ -1,0 +1,153 @@
+r"""What will be done, before it is done: how the work is cut to fit a budget of memory, and what it costs.
+
+With n nodes, m entries of the adjacency matrix, f features, w columns per block, r kept rows, in bytes:
+
+=============  ===========================================  ==========================================
+cut            memory beside the libraries                  disk traffic per product
+=============  ===========================================  ==========================================
+``resident``   8m + 12n for the operator, 8nw for two terms  none
+``streamed``   8n, buffers, 4nw for one term                 4m for the operator, 12nw for three terms
+=============  ===========================================  ==========================================
+
+Either way there are K products for each of the f/w blocks of columns, which are independent of each other. On disk lie
+the graph (4m + 16n), the features (4nf), and the terms (r (K + 1) f values) twice while they are put in order.
+"""
+
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nfgnn.errors import UserError
+from nfgnn.scale.calibrate import Speed
+from nfgnn.scale.manifest import DTYPES
+
+_SAFE = 0.94  # of the budget is planned with; the rest is for what a plan does not see
+_FIXED = 160 * 2**20  # bytes of passing buffers: normalising, sorting rows into place, reading
+_BYTES_PER_ENTRY = 44  # of a row block that is normalised and multiplied
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to compute, in how much memory."""
+
+    basis: str = "chebyshev"
+    K: int = 10
+    memory: int = 4 * 10**9
+    rows: str = "labelled"
+    dtype: str = "float32"
+    features: str = "auto"
+    self_loops: bool = False
+    lambda_max: float = 2.0
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the work is cut, and what it will take."""
+
+    cut: str
+    device: str
+    num_nodes: int
+    num_entries: int
+    num_rows: int
+    num_features: int
+    K: int
+    width: int
+    """Columns per block."""
+    stream_entries: int
+    """Entries of the operator that are read at a time (``streamed``)."""
+    memory_bytes: int
+    """Expected peak of resident memory."""
+    disk_bytes: int
+    """Needed at the worst moment."""
+    store_bytes: int
+    read_bytes: int
+    written_bytes: int
+    seconds: float
+    free_bytes: int
+
+    @property
+    def bounds(self) -> list[int]:
+        """Where the blocks of columns begin, and the end."""
+        return [*range(0, self.num_features, self.width), self.num_features]
+
+    @property
+    def blocks(self) -> int:
+        return len(self.bounds) - 1
+
+    @property
+    def products(self) -> int:
+        return self.K * self.blocks
+
+    def summary(self) -> dict[str, object]:
+        return {**asdict(self), "blocks": self.blocks, "products": self.products}
+
+
+def make_plan(
+    num_nodes: int, num_entries: int, num_features: int, num_rows: int, settings: Settings, *,
+    base: int, speed: Speed, out: Path, device_memory: int = 0,
+) -> Plan:  # fmt: skip
+    """Choose the cut that takes the least time within the budget.
+
+    Args:
+        num_nodes, num_entries, num_features: size of the graph.
+        num_rows: rows that are kept.
+        settings: what to compute.
+        base: memory that the process holds already.
+        speed: of this machine.
+        out: the store's folder, for the free space of its disk.
+        device_memory: bytes that may be used on the GPU; 0 for none.
+    """
+    n, m, f = num_nodes, num_entries, num_features
+    room = int(settings.memory * _SAFE) - base - _FIXED - 8 * num_rows
+    stream = int(min(2**22, max(2**12, room // 8 // _BYTES_PER_ENTRY)))
+    widths = {
+        "resident": (room - 8 * m - 20 * n) // (8 * n) if m < 2**31 else 0,
+        "streamed": (room - 8 * n - stream * _BYTES_PER_ENTRY) // (4 * n),
+    }
+    if device_memory and 44 * m + 16 * n < device_memory:
+        widths = {"device": int(device_memory * _SAFE - 44 * m - 16 * n) // (20 * n)}
+    widths = {cut: _even(f, int(width)) for cut, width in widths.items() if width >= 1}
+    if not widths:
+        least = (base + _FIXED + 8 * num_rows + 12 * n + 2**12 * _BYTES_PER_ENTRY) / _SAFE
+        raise UserError(
+            f"--memory {settings.memory / 1e9:.2g}GB is too little: one column of {n:,} nodes needs "
+            f"{np.ceil(least / 1e7) / 100:.2f}GB"
+        )
+    times = {cut: settings.K * -(-f // w) * speed.product(m, n, w, cut) for cut, w in widths.items()}
+    cut = min(times, key=lambda name: times[name])
+    width = widths[cut]
+    blocks = -(-f // width)
+    store = num_rows * (settings.K + 1) * f * np.dtype(DTYPES[settings.dtype][1]).itemsize
+    states = 12 * n * width if cut == "streamed" else 0
+    graph = 4 * m + 16 * n
+    streamed = settings.K * blocks * (4 * m + 8 * n * width) if cut == "streamed" else blocks * graph
+    moved = {
+        "read": int(8 * m + 8 * n * f + streamed + store),
+        "written": int(12 * m + 4 * n * f + (settings.K * 4 * n * f if cut == "streamed" else 0) + 2 * store),
+    }
+    held = {"resident": 8 * m + 20 * n + 8 * n * width, "streamed": 8 * n + 4 * n * width + stream * _BYTES_PER_ENTRY}
+    return Plan(
+        cut=cut, device="cuda" if cut == "device" else "cpu", num_nodes=n, num_entries=m, num_rows=num_rows,
+        num_features=f, K=settings.K, width=width, stream_entries=stream,
+        memory_bytes=base + _FIXED + 8 * num_rows + held.get(cut, 0),
+        disk_bytes=max(12 * m + 8 * n, graph + 4 * n * f + states + store, 2 * store), store_bytes=store,
+        read_bytes=moved["read"], written_bytes=moved["written"],
+        seconds=times[cut] + speed.rest(m, moved["read"], moved["written"]), free_bytes=free_space(out),
+    )  # fmt: skip
+
+
+def _even(features: int, width: int) -> int:
+    """The least width that needs no more blocks than this one."""
+    blocks = -(-features // min(width, features))
+    return -(-features // blocks)
+
+
+def free_space(path: Path) -> int:
+    """Free bytes of the disk on which ``path`` will lie."""
+    place = path.resolve()
+    while not place.exists():
+        place = place.parent
+    return shutil.disk_usage(place).free
