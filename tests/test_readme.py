@@ -22,7 +22,10 @@ from nfgnn.transforms import PROTOCOLS
 REPOSITORY = Path(__file__).parents[1]
 PAGES = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("getting-started", "concepts", "bases", "protocols", "runs", "extending")),
+    *(
+        f"docs/{name}.md"
+        for name in ("getting-started", "concepts", "bases", "protocols", "runs", "extending", "reproduce", "tune")
+    ),
 ]
 BLOCK = re.compile(r"(?:<!-- test: (?P<mark>[^>]*?) -->\n)?```(?P<language>bash|python)\n(?P<code>.*?)```", re.DOTALL)
 

@@ -86,7 +86,8 @@ def _ablation() -> list[Row]:
     for basis in _BASES:
         name = basis.capitalize()
         rows.append(Row(f"{name} without NF", "PolyGNN", settings={"basis": basis}, paper=f"{name} without"))
-        rows.append(Row(f"{name} with NF", "NFGNN", settings={"basis": basis}, paper=f"{name} with"))
+        algorithm_1 = {"basis": basis, "gate": "term"}
+        rows.append(Row(f"{name} with NF", "NFGNN", settings=algorithm_1, paper=f"{name} with"))
     chebyshev = {"basis": "chebyshev"}
     gates = [(gate, {"gate": gate, **_least_rank(gate)}) for gate in GATES if gate != "term"]
     return rows + [Row(f"Chebyshev, gate '{gate}'", "NFGNN", settings={**chebyshev, **own}) for gate, own in gates]
@@ -107,11 +108,8 @@ def _ablation_pairs() -> Pairs:
 
 
 def _degrees_and_ranks() -> list[Row]:
-    return [
-        Row(f"K = {K}, d = {rank}", "NFGNN", settings={"K": K, "rank": rank})
-        for K in (1, 3, 5, 10)
-        for rank in (1, 3, 5)
-    ]
+    settings = [{"K": K, "rank": rank, "gate": "term"} for K in (1, 3, 5, 10) for rank in (1, 3, 5)]
+    return [Row(f"K = {values['K']}, d = {values['rank']}", "NFGNN", settings=values) for values in settings]
 
 
 def _against_others() -> Pairs:

@@ -1,0 +1,100 @@
+"""Kill a table and a search at ten random moments each, go on every time, and compare with runs that were left alone.
+
+    python benchmarks/kill_resume.py
+
+Moments are drawn from the whole duration, so some fall before the first record and some into a write. Everything but
+times must be equal: records, tables, the settings found.
+"""
+
+import argparse
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+COMMANDS = {
+    "reproduce": "reproduce full --datasets karate --models MLP,GCN,GPRGNN --runs 20 --workers 2",
+    "tune": "tune karate --protocol stratified --trials 40 --seeds 0-2 --set epochs=100 "
+    "--out results/best.toml --storage results/t.sqlite",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    arguments = parser.parse_args()
+    moments = random.Random(arguments.seed)
+    failed = False
+    for name, text in COMMANDS.items():
+        command = [sys.executable, "-m", "nfgnn", *text.split()]
+        with tempfile.TemporaryDirectory() as folder:
+            whole, struck = Path(folder, "whole"), Path(folder, "struck")
+            whole.mkdir()
+            struck.mkdir()
+            start = time.perf_counter()
+            subprocess.run(command, cwd=whole, check=True, capture_output=True)
+            duration = time.perf_counter() - start
+            kills = [killed(command, struck, moments.uniform(0, duration)) for _ in range(arguments.kills)]
+            subprocess.run(command, cwd=struck, check=True, capture_output=True)
+            same = content(whole) == content(struck)
+        failed |= not same
+        print(f"{name}: {duration:.1f} s undisturbed; killed after (s, records then): {', '.join(kills)}")
+        print(f"{name}: {'everything but times is equal' if same else 'DIFFERENT'}", flush=True)
+    sys.exit(failed)
+
+
+def killed(command: list[str], folder: Path, seconds: float) -> str:
+    """Let the command run for so long, then kill it; of its worker processes nothing must remain."""
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        process.wait(seconds)
+        ended = ", had ended"
+    except subprocess.TimeoutExpired:
+        ended = ""
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    end = time.monotonic() + 10
+    while alive(process.pid):
+        if time.monotonic() > end:
+            raise SystemExit("a worker outlived its parent")
+        time.sleep(0.1)
+    return f"{seconds:.1f} ({records(folder)}{ended})"
+
+
+def alive(session: int) -> bool:
+    """Whether a process of this session is left."""
+    try:
+        os.killpg(session, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def records(folder: Path) -> int:
+    return sum(len(rows) for name, rows in content(folder).items() if name.endswith(".sqlite"))
+
+
+def content(folder: Path) -> dict[str, object]:
+    """What a command has left, but for times."""
+    left: dict[str, object] = {}
+    for path in sorted(folder.glob("results/*")):
+        if path.suffix == ".sqlite":
+            with sqlite3.connect(path) as connection:
+                query = "SELECT key, config, json_remove(metrics, '$.seconds'), device FROM runs ORDER BY key"
+                made = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone()
+                left[path.name] = connection.execute(query).fetchall() if made else []
+        elif path.suffix in (".md", ".tex", ".toml") or path.name.startswith("full-"):
+            left[path.name] = path.read_bytes()
+    return left
+
+
+if __name__ == "__main__":
+    main()
