@@ -326,6 +326,71 @@ def _load(dataset: str, root: Path | None, column: list[str] | None, need_labels
     return data
 
 
+@app.command(epilog="Example:  nfgnn precompute my-graph/ --out my-store --K 10 --memory 4GB")
+def precompute(
+    dataset: Dataset,
+    out: Annotated[Path, typer.Option(help="Folder of the store to write.")],
+    basis: Annotated[str, typer.Option(help="Polynomial basis, such as chebyshev or 'jacobi(0.5, 1)'.")] = "chebyshev",
+    K: Annotated[int, typer.Option("--K", min=0, help="Degree: K + 1 terms are stored for every row.")] = 10,
+    memory: Annotated[str, typer.Option(help="Memory that may be used, such as 4GB.")] = "4GB",
+    rows: Annotated[str, typer.Option(help="labelled or all: the nodes whose terms are stored.")] = "labelled",
+    dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16: precision on disk.")] = "float32",
+    features: Annotated[str, typer.Option(help="auto, row, standard or raw: scaling of the features.")] = "auto",
+    self_loops: Annotated[bool, typer.Option("--self-loops", help="Add a loop to every node.")] = False,
+    lambda_max: Annotated[float, typer.Option(help="Largest eigenvalue of the Laplacian that is assumed.")] = 2.0,
+    engine: Annotated[str, typer.Option(help="local or ray: who computes the blocks of columns.")] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(help="A Ray cluster; else $RAY_ADDRESS, else one is started here.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")] = False,
+    root: Root = None,
+    column: Column = None,
+    json_: Json = False,
+) -> None:
+    """Compute the terms of a graph once, also of one that does not fit into memory, and store them for training."""
+    import time
+
+    from nfgnn.report.precompute import PrecomputeDisplay, print_plan, store_summary
+    from nfgnn.scale.plan import Settings, parse_memory
+    from nfgnn.scale.precompute import plan
+    from nfgnn.scale.precompute import precompute as compute
+
+    start, limit = time.perf_counter(), parse_memory(memory)
+    settings = Settings(basis, K, limit, rows, dtype, features, self_loops, lambda_max, device)
+    source = _blockwise(dataset, root, limit, rows != "all", _columns(column))
+    chosen = plan(source, out, settings)
+    print_plan(chosen, limit)
+    if dry_run:
+        print(json.dumps({"plan": chosen.summary()})) if json_ else None
+        return
+    with PrecomputeDisplay() as show:
+        try:
+            store = compute(
+                source, out, settings, engine=engine, address=ray_address, chosen=chosen, report=show.report,
+                say=show.say,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            print("nfgnn: stopped; the same command goes on from the finished blocks", file=sys.stderr)
+            raise typer.Exit(130) from None
+    summary = store_summary(store, chosen, time.perf_counter() - start)
+    print(json.dumps(summary)) if json_ else print(f"{store.manifest.num_rows:,} rows written to {store.path}")
+
+
+def _blockwise(dataset: str, root: Path | None, memory: int, need_labels: bool, columns: dict[str, Any]) -> Any:
+    """The graph to precompute: in memory where it is small beside the budget, else in blocks."""
+    from nfgnn.datasets import load_dataset
+    from nfgnn.datasets.large import loaded_bytes, open_large
+    from nfgnn.scale.source import MemorySource
+
+    large = open_large(dataset, root, **columns) if loaded_bytes(dataset, root) > memory // 2 else None
+    if large is not None:
+        return large
+    data = load_dataset(dataset, root=root, need_labels=need_labels, **columns)
+    _say_notes(data)
+    return MemorySource(data, str(Path(dataset).resolve()) if Path(dataset).exists() else dataset)
+
+
 def _columns(items: list[str] | None) -> dict[str, Any]:
     """``["label=class", "drop=name"]`` as options of ``load_dataset``."""
     options: dict[str, Any] = {}

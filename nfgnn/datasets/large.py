@@ -9,10 +9,18 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from nfgnn.datasets.disk_edges import Links, Report, csr_on_disk
+from nfgnn.datasets.places import find
+from nfgnn.datasets.readers.batches import column_names, count_rows
+from nfgnn.datasets.readers.folder import Columns
+from nfgnn.datasets.readers.tables import find_table
+from nfgnn.datasets.registry import REGISTRY, canonical
+
+_PAPERS = "ogbn-papers100m"
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,27 @@ def files_mark(*files: Path) -> str:
     return mark.hexdigest()
 
 
-def open_large(source: str | Path, root: str | Path | None = None, **options: object) -> LargeGraph | None:
+def loaded_bytes(source: str | Path, root: str | Path | None = None) -> int:
+    """About how much memory :func:`nfgnn.datasets.load_dataset` would need for this; 0 where :func:`open_large` has no
+    reader for it."""
+    path = Path(source).expanduser()
+    if path.is_dir() and any(path.glob("edges.*")):
+        return sum(_table_bytes(find_table(path, stem)) for stem in ("nodes", "edges"))
+    if path.suffix == ".npz" and path.is_file():
+        return 4 * path.stat().st_size
+    if canonical(str(source)) == _PAPERS and find(REGISTRY[_PAPERS], root) is not None:
+        return 4 * 10**11
+    return 0
+
+
+def _table_bytes(path: Path) -> int:
+    """Measured on tables of ten million links: parsing, numbering and sorting at once."""
+    if path.suffix == ".parquet":
+        return 20 * count_rows(path) * max(5, len(column_names(path)))
+    return 12 * path.stat().st_size
+
+
+def open_large(source: str | Path, root: str | Path | None = None, **options: Any) -> LargeGraph | None:
     """The graph in blocks, or ``None`` where there is no such reader for it.
 
     Args:
@@ -63,19 +91,13 @@ def open_large(source: str | Path, root: str | Path | None = None, **options: ob
         root: the same.
         **options: names of columns, the same.
     """
-    from nfgnn.datasets.load import _columns
-    from nfgnn.datasets.places import find
     from nfgnn.datasets.readers.large_arrays import npz_in_blocks, papers_in_blocks
     from nfgnn.datasets.readers.large_tables import tables_in_blocks
-    from nfgnn.datasets.registry import REGISTRY, canonical
 
     path = Path(source).expanduser()
     if path.is_dir() and any(path.glob("edges.*")):
-        return tables_in_blocks(path, _columns(dict(options)))
+        return tables_in_blocks(path, Columns(**options))
     if path.suffix == ".npz" and path.is_file():
         return npz_in_blocks(path)
-    if canonical(str(source)) == "ogbn-papers100m":
-        entry = REGISTRY["ogbn-papers100m"]
-        folder = find(entry, root)
-        return None if folder is None else papers_in_blocks(entry, folder)
-    return None
+    folder = find(REGISTRY[_PAPERS], root) if canonical(str(source)) == _PAPERS else None
+    return None if folder is None else papers_in_blocks(REGISTRY[_PAPERS], folder)

@@ -13,6 +13,7 @@ Either way there are K products for each of the f/w blocks of columns, which are
 the graph (4m + 16n), the features (4nf), and the terms (r (K + 1) f values) twice while they are put in order.
 """
 
+import re
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -137,6 +138,18 @@ def make_plan(
         read_bytes=moved["read"], written_bytes=moved["written"],
         seconds=times[cut] + speed.rest(m, moved["read"], moved["written"]), free_bytes=free_space(out),
     )  # fmt: skip
+
+
+def parse_memory(text: str) -> int:
+    """Bytes of ``4GB``, ``512MiB``, ``2.5 GB`` or a plain number."""
+    match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?)(i?)b?\s*", text.lower())
+    try:
+        number = float(match[1]) if match else 0.0
+    except ValueError:
+        number = 0.0
+    if match is None or number <= 0:
+        raise UserError(f"--memory {text} is not understood: write a size such as 4GB or 512MB")
+    return int(number * (1024 if match[3] else 1000) ** " kmgt".index(match[2] or " "))
 
 
 def _even(features: int, width: int) -> int:

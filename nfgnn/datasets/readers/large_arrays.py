@@ -21,8 +21,8 @@ def npz_in_blocks(path: Path) -> LargeGraph:
     labels = np.array(map_member(path, "node_labels", scratch))
     y, class_names = encode_labels(labels, f"{path.name}, node_labels")
     return LargeGraph(
-        name=path.stem, source=str(path), fingerprint=files_mark(path), num_nodes=len(x), num_features=x.shape[1],
-        num_links=edges.size // 2, y=y, class_names=class_names, links=_links(edges, path.name),
+        name=path.stem, source=str(path.resolve()), fingerprint=files_mark(path), num_nodes=len(x),
+        num_features=x.shape[1], num_links=edges.size // 2, y=y, class_names=class_names, links=_links(edges, path.name),
         features=lambda rows: _row_blocks(x, rows, path.name), masks=_masks(path, scratch, len(x)),
     )  # fmt: skip
 
@@ -35,7 +35,7 @@ def papers_in_blocks(entry: Entry, folder: Path) -> LargeGraph:
     y, class_names = encode_labels(labels, f"{entry.name}, node_label")
     files = [folder / file for file in entry.required]
     return LargeGraph(
-        name=entry.name, source=str(folder), fingerprint=files_mark(*files), num_nodes=len(x),
+        name=entry.name, source=str(folder.resolve()), fingerprint=files_mark(*files), num_nodes=len(x),
         num_features=x.shape[1], num_links=edges.shape[1], y=y, class_names=class_names,
         links=_links(edges, entry.name), features=lambda rows: _row_blocks(x, rows, entry.name),
         masks=split_masks(entry, folder, len(x)), metric=entry.metric,

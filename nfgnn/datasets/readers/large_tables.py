@@ -30,7 +30,7 @@ def tables_in_blocks(folder: Path, columns: Columns) -> LargeGraph:
     y, class_names, masks, n = _few_columns(nodes, columns, [name for name in present if name in roles])
     width = sum(1 for _ in _first(nodes, names))
     return LargeGraph(
-        name=folder.resolve().name, source=str(folder), fingerprint=files_mark(nodes, edges), num_nodes=n,
+        name=folder.resolve().name, source=str(folder.resolve()), fingerprint=files_mark(nodes, edges), num_nodes=n,
         num_features=width, num_links=count_rows(edges), y=y, class_names=class_names, masks=masks,
         links=lambda size: _links(edges, columns, size),
         features=lambda rows: (
