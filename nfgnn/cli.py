@@ -373,7 +373,7 @@ def precompute(
         except KeyboardInterrupt:
             print("nfgnn: stopped; the same command goes on from the finished blocks", file=sys.stderr)
             raise typer.Exit(130) from None
-    summary = store_summary(store, chosen, time.perf_counter() - start)
+    summary = store_summary(store, chosen, time.perf_counter() - start, show.stages)
     print(json.dumps(summary)) if json_ else print(f"{store.manifest.num_rows:,} rows written to {store.path}")
 
 
@@ -437,11 +437,15 @@ def _command(*words: str, **options: Any) -> str:
 def _load_again(source: dict[str, Any] | None, dataset: str | None, root: Path | None, column: list[str] | None) -> Any:
     """The graph of a run: from where it was, or from where the user says it is."""
     from nfgnn.datasets import load_dataset
+    from nfgnn.scale import is_store
 
     if dataset is None and source is None:
         raise UserError("the run does not say where its graph came from: name it with --dataset")
     said = source or {}
-    return load_dataset(dataset or said["dataset"], root=root, **_columns(column or said.get("columns")))
+    place = dataset or said["dataset"]
+    if is_store(place):
+        raise UserError(f"{place} is a store, which holds terms and no links: explore a run on the graph itself")
+    return load_dataset(place, root=root, **_columns(column or said.get("columns")))
 
 
 def _settings(items: list[str]) -> dict[str, Any]:

@@ -75,6 +75,11 @@ def test_the_curves_are_the_responses(browser: Any, file: Path, rows: ExplorerRo
         assert set(curves) == set(expected)
         for name, curve in expected.items():
             np.testing.assert_allclose(curves[name], curve, atol=0.006 * np.abs(curve).max())
+        page.get_by_label("difference from “PolyGNN: one filter for all”").check()
+        base = expected["PolyGNN: one filter for all"]
+        largest = max(np.abs(curve - base).max() for curve in expected.values())
+        for name, curve in drawn_curves(page, "#node").items():
+            np.testing.assert_allclose(curve, expected[name] - base, atol=0.006 * largest)
 
 
 def test_search(browser: Any, file: Path) -> None:

@@ -4,10 +4,11 @@
 function chart(draw) {
   const block = el("div");
   let width = 0;
+  block.redraw = () => block.replaceChildren(draw(width));
   new ResizeObserver(() => {
     if (!block.clientWidth || block.clientWidth === width) return;
     width = block.clientWidth;
-    block.replaceChildren(draw(width));
+    block.redraw();
   }).observe(block);
   return block;
 }
@@ -50,21 +51,28 @@ function frame(root, box, [lowX, highX], [lowY, highY], label) {
 const key = (line, name) => el("span", { class: "key" },
   svg("svg", { width: 26, height: 10, "aria-hidden": "true" }, svg("line", { x1: 1, x2: 25, y1: 5, y2: 5, ...line })), name);
 
-/** Frequency responses: series of {name, points, line}, `line` being attributes of the stroke. */
-function responseChart(series, description) {
+let differences = false; // whether responses are shown as differences from the filter that others are measured by
+
+/** Frequency responses: series of {name, points, line}, `line` being attributes of the stroke; `base` is one of them. */
+function responseChart(series, base, description) {
   const shown = series.filter(({ points }) => points);
+  const alike = shown.every(({ points }) => points.every(([f], p) => f === base.points[p][0]));
   const draw = (width) => {
     const height = 214, box = { left: 48, right: width - 10, top: 8, bottom: height - 42 };
     const root = svg("svg", { class: "chart", height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description });
-    const all = shown.flatMap(({ points }) => points);
-    const to = frame(root, box, [0, Math.max(...all.map(([f]) => f))], rangeOf(all.map(([, r]) => r)), "frequency λ");
-    for (const { points, line } of [...shown].reverse()) {
-      const path = points.map(([f, r], k) => `${k ? "L" : "M"}${to.x(f).toFixed(1)} ${to.y(r).toFixed(1)}`).join("");
-      root.append(svg("path", { d: path, fill: "none", "stroke-linejoin": "round", ...line }));
-    }
+    const values = shown.map(({ points }) => points.map(([f, r], p) => [f, differences && alike ? r - base.points[p][1] : r]));
+    const to = frame(root, box, [0, Math.max(...values.flat().map(([f]) => f))], rangeOf(values.flat().map(([, r]) => r)), "frequency λ");
+    shown.map(({ line }, s) => svg("path", {
+      d: values[s].map(([f, r], k) => `${k ? "L" : "M"}${to.x(f).toFixed(1)} ${to.y(r).toFixed(1)}`).join(""),
+      fill: "none", "stroke-linejoin": "round", ...line,
+    })).reverse().forEach((path) => root.append(path));
     return root;
   };
-  return el("div", {}, chart(draw), el("div", { class: "keys" }, ...shown.map(({ name, line }) => key(line, name))));
+  const block = chart(draw);
+  const tick = el("input", { type: "checkbox", onchange: (event) => { differences = event.target.checked; block.redraw(); } });
+  tick.checked = differences;
+  const toggle = shown.length > 1 && alike ? el("label", { class: "toggle" }, tick, ` difference from “${base.name}”`) : null;
+  return el("div", {}, block, el("div", { class: "keys" }, ...shown.map(({ name, line }) => key(line, name))), toggle);
 }
 
 /** Coefficients as bars, one group per order; sets of {name, values, colour}. */

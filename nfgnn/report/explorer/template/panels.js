@@ -28,10 +28,10 @@ function showGraph(title, body) {
   const parts = [facts(graph.runs.map((run) => [`test accuracy of ${run.name}`, percent(run.accuracy)]))];
   if (!withFilters.length) parts.push(noFilters());
   else {
-    const { filters } = graph.runs[leading];
+    const { filters } = graph.runs[leading], base = globalSeries();
     const classes = filters.oneForAll || numClasses > 8 ? [] : filters.classMeans.map((mean, c) => (
       { name: `mean of ${className(c)}`, points: mean && responseOf(filters, mean), line: { stroke: kind(c).colour, "stroke-width": 2 } }));
-    parts.push(el("h3", {}, "Frequency response"), responseChart([globalSeries(), ...classes], "Frequency response of the mean filter and of the classes"));
+    parts.push(el("h3", {}, "Frequency response"), responseChart([base, ...classes], base, "Frequency response of the mean filter and of the classes"));
   }
   parts.push(el("p", { class: "note" }, "Choose a node on the map, or find it by its id, to see its own filter beside these."));
   body.replaceChildren(...parts);
@@ -61,7 +61,8 @@ function nodeFilters(i, label) {
     name: own.length > 1 ? `this node, ${graph.runs[r].name}` : "this node",
     points: responseOf(graph.runs[r].filters, coefficientsOf(r, i)), line: r ? LINE.second : LINE.first,
   }));
-  series.push(globalSeries());
+  const base = globalSeries();
+  series.push(base);
   const { filters, name } = graph.runs[leading];
   if (label >= 0 && filters.classMeans[label] && !filters.oneForAll) {
     series.push({ name: `mean of ${className(label)}`, points: responseOf(filters, filters.classMeans[label]), line: LINE.group });
@@ -70,7 +71,7 @@ function nodeFilters(i, label) {
   sets.push({ name: `mean of all nodes, ${name}`, values: filters.mean, colour: "var(--bar)" });
   const bases = [...new Set(withFilters.map((r) => graph.runs[r].filters.basis))].join(" and ");
   return [
-    el("h3", {}, "Frequency response"), responseChart(series, `Frequency response of ${nodeTitle(i)}`),
+    el("h3", {}, "Frequency response"), responseChart(series, base, `Frequency response of ${nodeTitle(i)}`),
     el("h3", {}, `Coefficients (${bases})`), coefficientChart(sets), coefficientTable(sets),
   ];
 }
@@ -113,7 +114,7 @@ function showSelection(selection, name, body, { onStep, onClear }) {
     return;
   }
   const found = statistics(selection), most = 6;
-  const classes = found.classes.slice(0, most).map(([c, n]) => `${className(c)} ${count(n)}`).join(", ");
+  const classes = found.classes.slice(0, most).map(([c, n]) => `${className(c)}: ${count(n)}`).join(", ");
   const list = facts([
     ["selected", `${plural(found.nodes.length, "node")} (${name})`],
     ...graph.runs.map((run, r) => [`test accuracy of ${run.name}`, found.tested.length ? `${percent(found.accuracy[r])} of ${plural(found.tested.length, "test node")}` : "no test nodes"]),
@@ -129,7 +130,8 @@ function showSelection(selection, name, body, { onStep, onClear }) {
     const series = withFilters.filter((r) => !graph.runs[r].filters.oneForAll).map((r) => ({
       name: `mean of the selection, ${graph.runs[r].name}`, points: responseOf(graph.runs[r].filters, meanCoefficients(r, found.nodes)), line: r ? LINE.second : LINE.first,
     }));
-    parts.push(el("div", {}, responseChart([...series, globalSeries()], "Mean frequency response of the selection")));
+    const base = globalSeries();
+    parts.push(el("div", {}, responseChart([...series, base], base, "Mean frequency response of the selection")));
   }
   body.replaceChildren(...parts);
 }
