@@ -63,8 +63,7 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
             if history.should_stop(config.patience):
                 break
     history.seconds = time.perf_counter() - start
-    if best_loss == float("inf"):
-        raise UserError("the validation loss was never a number: lower the learning rates (lr, filter_lr)")
+    history.check()
     with torch.no_grad():
         for kept, now in zip(best, weights):
             now.copy_(kept)
@@ -75,7 +74,9 @@ def _fit_on_gpu(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: 
     """A single run through the trainer of many, which captures its epochs."""
     member = Member(model, data.train_mask, data.val_mask, config)
     tell = None if on_epoch is None else lambda histories: on_epoch(histories[0])
-    return fit_many([member], data, tell)[0]
+    (history,) = fit_many([member], data, tell)
+    history.check()
+    return history
 
 
 def training_loss(model: nn.Module, inputs: tuple[Tensor, Tensor, Tensor | None], nodes: Tensor, y: Tensor) -> Tensor:

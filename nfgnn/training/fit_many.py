@@ -81,7 +81,7 @@ class _State:
 
     def __init__(self, members: Sequence[Member], data: Data) -> None:
         self.members, S = members, len(members)
-        self.rows, self.finished = list(range(S)), dict[int, tuple[History, Tensor, Tensor]]()
+        self.rows, self.finished = list(range(S)), dict[int, tuple[History, Tensor]]()
         x = data.x if data.x.layout == torch.strided else CSR.from_tensor(data.x)
         self.inputs = (x, data.edge_index, data.get("edge_weight"))
         self.y = data.y.clamp(min=0)
@@ -182,25 +182,22 @@ class _State:
             rows = improved.nonzero()[:, 0]
             self.best[rows] = self.theta[rows]
 
-    def _results(self) -> Iterator[tuple[int, tuple[History, Tensor, Tensor], bool]]:
-        """Of every row: its member; history, best weights and their loss; whether it still goes on."""
+    def _results(self) -> Iterator[tuple[int, tuple[History, Tensor], bool]]:
+        """Of every row: its member; history and best weights; whether it still goes on."""
         seen, epochs, active = self.seen[: int(self.t)].cpu(), self.epochs.tolist(), self.active.tolist()
         for s, row in enumerate(self.rows):
-            yield row, (History(*seen[: epochs[s], :, s].T.tolist()), self.best[s], self.best_loss[s]), active[s]
+            yield row, (History(*seen[: epochs[s], :, s].T.tolist()), self.best[s]), active[s]
 
-    def results(self) -> list[tuple[History, Tensor, Tensor]]:
-        """History, best weights and their loss of every member."""
+    def results(self) -> list[tuple[History, Tensor]]:
+        """History and best weights of every member."""
         all_of_them = self.finished | {row: result for row, result, _ in self._results()}
         return [all_of_them[row] for row in range(len(self.members))]
 
     def histories(self) -> list[History]:
-        return [history for history, _, _ in self.results()]
+        return [history for history, _ in self.results()]
 
     def restore_best(self) -> None:
-        _, best, losses = zip(*self.results())
-        if not bool(torch.isfinite(torch.stack(losses)).all()):
-            raise UserError("the validation loss was never a number: lower the learning rates (lr, filter_lr)")
-        views = self.layout.views(torch.stack(best))
+        views = self.layout.views(torch.stack([best for _, best in self.results()]))
         for s, member in enumerate(self.members):
             parameters = dict(member.model.named_parameters())
             for name, view in views.items():

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch.distributed as dist
+
 from nfgnn.errors import UserError
 from nfgnn.nn.models import Scalable, find_model
 from nfgnn.scale import Store
@@ -22,12 +24,25 @@ def run_in_processes(experiment: Experiment, folder: Path, resume: bool = False)
 
     Processes that ``torchrun`` has started again after one of them died resume.
     """
-    processes, device = Processes.current(), resolve_device(experiment.device)
+    processes = Processes.current()
     if processes.count > 1 and not issubclass(find_model(experiment.config.model).model, Scalable):
         raise UserError(
             f"{experiment.config.model} is trained by one process: use a Scalable… model, or start it without torchrun"
         )
     experiment.check()
+    try:
+        return _lead_or_follow(experiment, folder, resume, processes)
+    except RuntimeError as error:
+        if processes.count > 1 and ("gloo" in str(error) or isinstance(error, dist.DistBackendError)):
+            raise UserError(
+                f"another process of the {processes.count} has ended, so this one ends too: see what that one said; "
+                "--resume goes on from the last checkpoint, and `torchrun --max-restarts N` does so by itself"
+            ) from None
+        raise
+
+
+def _lead_or_follow(experiment: Experiment, folder: Path, resume: bool, processes: Processes) -> dict[str, Any] | None:
+    device = resolve_device(experiment.device)
     if processes.first:
         label = f"{experiment.config.model} on {experiment.data.get('name') or 'graph'}"
         with RunDisplay(label) as display:

@@ -1,6 +1,9 @@
 """What a run leaves behind: losses and accuracies, epoch by epoch."""
 
+import math
 from dataclasses import dataclass, field
+
+from nfgnn.errors import UserError
 
 
 @dataclass
@@ -22,6 +25,16 @@ class History:
     def best_epoch(self) -> int:
         """The epoch of least validation loss, the first one where there are several; counted from 0."""
         return min(range(self.epochs), key=self.val_loss.__getitem__)
+
+    @property
+    def diverged(self) -> bool:
+        """Whether no epoch has a validation loss that is a number."""
+        return not any(map(math.isfinite, self.val_loss))
+
+    def check(self) -> None:
+        """Tell the user where training came to nothing."""
+        if self.diverged:
+            raise UserError("the validation loss was never a number: lower the learning rates (lr, filter_lr)")
 
     def should_stop(self, patience: int) -> bool:
         """Whether the newest validation loss exceeds the mean of the ``patience`` values before it."""

@@ -79,8 +79,12 @@ class _RowTrainer:
             if rows.numel() == 0:
                 raise UserError(f"{name} is empty: training needs nodes to train on and nodes to validate on")
         self.model, self.task, self.config, self.seed, self.checkpoint = model, task, config, seed, checkpoint
-        self.processes = Processes.current()
-        self.device = next(model.parameters()).device
+        self.processes, self.device = Processes.current(), next(model.parameters()).device
+        if self.processes.count > 1 and len(model.norms) and self.device.type != "cuda":
+            raise UserError(
+                "batch_norm = true with several processes needs GPUs, because only there a batch is normalised as a "
+                "whole: train in one process, or set batch_norm = false"
+            )
         self.optimizer = torch.optim.Adam(parameter_groups(model, config), fused=True)
         self.progress = Progress(0, 0, self._zeros(()), History(), {})
         if checkpoint is not None and checkpoint.is_file():
@@ -91,11 +95,6 @@ class _RowTrainer:
         self.saved_at, self.saving_took = 0.0, 0.0
 
     def _distributed(self) -> nn.Module:
-        if len(self.model.norms) and self.device.type != "cuda":
-            raise UserError(
-                "batch_norm = true with several processes needs GPUs, because only there batches are normalised as a "
-                "whole: train in one process, or set batch_norm = false"
-            )
         # Replaces the layers inside the model, so that it goes on under its own name.
         nn.SyncBatchNorm.convert_sync_batchnorm(self.model)
         return DistributedDataParallel(_ByRow(self.model))

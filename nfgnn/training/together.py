@@ -35,6 +35,8 @@ def fit_together(
         histories = fit_many(members, classifiers[0]._prepare(graphs[0]), on_epochs)
     for classifier, history in zip(classifiers, histories):
         classifier.history_ = history
+    for history in histories:
+        history.check()
 
 
 def runs_at_once(model: str, module: nn.Module, data: Data, device: torch.device) -> int:
