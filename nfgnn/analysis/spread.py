@@ -11,7 +11,7 @@ over the nodes with two neighbours or more: the mean correlation of two neighbou
 two neighbours agree in agreeing? 0: one pattern for all nodes of a class, all variety is chance; 1: every node is all
 homophilic or all heterophilic. The standard error is that of a ratio of sums over nodes; it takes nodes as independent.
 
-The two sides are the nodes that one filter cannot serve alike: those with more neighbours of their own class than of all
+The two sides are nodes that one filter cannot serve alike: those with more neighbours of their own class than of all
 others together (:math:`h > 1/2`, Definition 1: averaging helps) and those with fewer than chance would give
 (:math:`h` below the share of links that end in their class: differences help).
 """

@@ -18,17 +18,27 @@ h1 { margin: .5rem 0; font-size: 1.6rem; } h2 { margin: 1.6rem 0 .6rem; font-siz
 .grid { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); }
 figure, .numbers { margin: 0; padding: .8rem; background: var(--card); border: 1px solid var(--line);
                    border-radius: .5rem; }
+.pictures { grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); } .tall { grid-row: span 2; }
 figure svg { display: block; width: 100%; height: auto; max-width: 34rem; margin: auto; }
 figcaption { margin-top: .4rem; font-size: .9rem; color: var(--soft); }
 dl { margin: 0; display: grid; grid-template-columns: 1fr auto; gap: .15rem 1rem; } dt { color: var(--soft); }
 dd { margin: 0; text-align: right; font-variant-numeric: tabular-nums; }
 li { margin: .35rem 0; }
+@media (prefers-color-scheme: dark) { figure svg { filter: brightness(1.4); } }
 """
 _CAPTIONS = {
     "homophily_histograms": "Share of neighbours of a node's own class (h) and entropy of the classes around it (S), "
     "over all nodes, for direct neighbours and within two hops. Vertical lines are means.",
     "degrees": "Number of links of a node, in bins that double; both axes logarithmic.",
     "spectrum": "Eigenvalues λ of the normalised Laplacian: the frequencies that a filter can tell apart.",
+}
+_SPREAD = {
+    "deviation": "standard deviation of h",
+    "by_chance": "by chance alone",
+    "correlation": "beyond chance: ρ",
+    "correlation_error": "standard error of ρ",
+    "above_half": "share of nodes with h > ½",
+    "below_chance": "share of nodes with h below chance",
 }
 
 
@@ -54,7 +64,7 @@ def page(card: dict[str, Any], figures: dict[str, Any]) -> str:
 <h2>Why</h2>
 <ul>{reasons}</ul>
 <h2>Pictures</h2>
-<div class="grid">{drawn}</div>
+<div class="grid pictures">{drawn}</div>
 <h2>Numbers</h2>
 <div class="grid">{_numbers(card)}</div>
 {f"<h2>Notes from loading</h2><ul>{notes}</ul>" if notes else ""}
@@ -68,7 +78,8 @@ and SVG.</p>
 
 def _figure(key: str, figure: Any) -> str:
     caption = escape(_CAPTIONS[key])
-    return f"<figure>{inline_svg(figure, caption)}<figcaption>{caption}</figcaption></figure>"
+    tall = ' class="tall"' if key == "homophily_histograms" else ""
+    return f"<figure{tall}>{inline_svg(figure, caption)}<figcaption>{caption}</figcaption></figure>"
 
 
 def _numbers(card: dict[str, Any]) -> str:
@@ -80,8 +91,7 @@ def _numbers(card: dict[str, Any]) -> str:
     if "homophily" in card:
         measures = {f"{key.replace('_', '-')} homophily": value for key, value in card["homophily"].items()}
         tables.append({**_rounded(measures), **_rounded({"label informativeness": card["label_informativeness"]})})
-        spread = {key.replace("_", " "): value for key, value in card["spread"].items()}
-        tables.append(_rounded({f"h: {key}": value for key, value in spread.items()}))
+        tables.append(_rounded({label: card["spread"][key] for key, label in _SPREAD.items()}))
     if card["class_names"]:
         largest = sorted(zip(card["class_names"], card["class_sizes"]), key=lambda entry: -entry[1])[:12]
         tables.append({f"class {name}" if name.isdigit() else name: f"{size:,}" for name, size in largest})

@@ -42,6 +42,7 @@ def draw(rows: dict[str, Any]) -> Any:
                 )
                 ax.fill_between(rows["frequencies"], curves.min(0), curves.max(0), color=colour, alpha=0.12, lw=0)
             ax.set(xlabel="frequency λ", title=name, xlim=(0, 2), xticks=(0, 0.5, 1, 1.5, 2))
-            ax.legend(fontsize=7)
+            if ax.lines:
+                ax.legend(fontsize=7)
         axes[0, 0].set_ylabel("response / largest value")
     return figure

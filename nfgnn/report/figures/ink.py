@@ -20,6 +20,7 @@ _RC: dict[Any, Any] = {
     "svg.hashsalt": "nfgnn",
     "pdf.fonttype": 42,
     "savefig.dpi": 150,
+    "savefig.bbox": None,  # the layout is fitted already
 }
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
@@ -41,6 +42,7 @@ def canvas() -> Iterator[Any]:
 def save(figure: Any, folder: Path, name: str) -> list[Path]:
     """Write ``name.png``, ``.pdf`` and ``.svg``, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
+    _fit(figure)
     paths = [folder / f"{name}.{ending}" for ending in FORMATS]
     for path, ending in zip(paths, FORMATS):
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -55,6 +57,7 @@ def inline_svg(figure: Any, label: str) -> str:
     import matplotlib as mpl
 
     text = io.StringIO()
+    _fit(figure)
     with canvas():
         mpl.rcParams["svg.fonttype"] = "none"
         figure.savefig(text, format="svg", transparent=True, metadata=_METADATA["svg"])
@@ -62,6 +65,14 @@ def inline_svg(figure: Any, label: str) -> str:
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
     svg = re.sub(r'<g id="[^"]*">', "<g>", svg)  # names are unique in a page, and there are several figures
     return svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+
+
+def _fit(figure: Any) -> None:
+    """Lay the figure out once, not once for every file."""
+    if figure.get_layout_engine() is not None:
+        with canvas():
+            figure.draw_without_rendering()
+        figure.set_layout_engine("none")
 
 
 def panels(plt: Any, count: int, rows: int = 1, width: float = 2.6, height: float = 2.4, **options: Any) -> Any:
