@@ -22,10 +22,17 @@ def graph(dataset: str, root: Path | None) -> Data:
     entry = REGISTRY.get(dataset)
     if entry is not None and entry.nodes > _MOST_NODES:
         raise UserError(f"{entry.title} does not fit into memory: see `nfgnn precompute {dataset} --help`")
-    if entry is not None and entry.megabytes > _MOST_MEGABYTES and not is_here(entry, root):
-        size = f"{entry.megabytes:,.0f} MB"
-        raise UserError(f"{entry.title} is not here: `nfgnn datasets {dataset}` fetches it ({size}), or name --root")
-    return load_dataset(dataset, root=root)
+    if entry is None or is_here(entry, root):
+        return load_dataset(dataset, root=root)
+    try:
+        if entry.megabytes <= _MOST_MEGABYTES:
+            return load_dataset(dataset, root=root)
+    except UserError:
+        pass  # what went wrong, and where files would go on this machine, is told by the command named below
+    raise UserError(
+        f"{entry.title} is not here: `nfgnn datasets {dataset}` fetches it ({entry.megabytes:,.0f} MB), "
+        "or name its folder with --root"
+    )
 
 
 @lru_cache(maxsize=256)

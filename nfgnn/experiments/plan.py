@@ -80,6 +80,9 @@ def _chosen_columns(item: Item, datasets: Sequence[str] | None) -> tuple[Column,
     if datasets is None:
         return item.columns
     own = {column.dataset: column for column in item.columns}
+    for given in datasets:
+        if canonical(given) is None and not Path(given).exists():
+            raise UserError(f"{given!r} is neither a dataset nor a file or folder; `nfgnn datasets` lists the names")
     names = dict.fromkeys(canonical(given) or given for given in datasets)
     return tuple(own.get(name, Column(name, item.columns[0].protocol)) for name in names)
 

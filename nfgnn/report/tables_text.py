@@ -58,7 +58,7 @@ def _caption(table: Table) -> str:
     paper = any(entry.paper for entries in table.rows.values() for entry in entries)
     parts = [f"In {table.unit}, mean ± half-width of the 95 % confidence interval of the mean (Student's t)"]
     parts += ["in brackets the paper's value"] if paper else []
-    parts += [f"{table.runs} runs unless a number after × says otherwise"]
+    parts += [f"a number after × counts the runs where they are fewer than {table.runs}"]
     parts += ["bold: the highest mean of the column"] if table.unit == "%" else []
     return "; ".join(parts) + "."
 

@@ -77,6 +77,31 @@ def test_only_what_is_missing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(trained) == 6
 
 
+def test_seeds_that_are_one_computation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU: three at a time; a kill between two computations changes nothing."""
+    monkeypatch.setattr(reproduce, "runs_at_once", lambda *_: 3)
+    plan = make_plan("full", ["karate"], ["GCN"], runs=7, settings=QUICK)
+    made(tmp_path / "whole", plan)
+
+    def struck(data, protocol, runs, *rest):
+        if runs[0][1] == 1003:
+            raise KeyboardInterrupt
+        return original(data, protocol, runs, *rest)
+
+    original = reproduce.train_runs
+    with monkeypatch.context() as patch:
+        patch.setattr(reproduce, "train_runs", struck)
+        with pytest.raises(KeyboardInterrupt):
+            made(tmp_path / "struck", plan)
+    made(tmp_path / "struck", plan)
+    results = []
+    for folder in ("whole", "struck"):
+        with Records(tmp_path / folder / "records.sqlite") as records:
+            results.append([(r.seed, {k: v for k, v in r.metrics.items() if k != "seconds"}) for r in records.all()])
+    assert results[0] == results[1]
+    assert [metrics["runs_together"] for _, metrics in results[0]] == [3, 3, 3, 3, 3, 3, 1]
+
+
 def test_processes_make_the_same_records(tmp_path: Path) -> None:
     plan = make_plan("full", ["karate"], ["MLP", "GCN"], runs=2, settings=QUICK)
     results = []
@@ -136,6 +161,7 @@ def test_a_narrowed_table_has_a_name_of_its_own() -> None:
     [
         (("fulll",), "choose from semi, full"),
         (("full", None, ["ResNet"]), "'full' has no model 'ResNet'"),
+        (("full", ["nowhere/"]), "neither a dataset nor a file"),
         (("full", None, None, None, 3), "seed 3 is one that settings are chosen on"),
         (("full", None, None, None, 1000, "good"), "no preset 'good'"),
     ],

@@ -103,6 +103,16 @@ def test_going_on_is_the_same_as_never_having_stopped(tmp_path: Path, monkeypatc
     assert shorter.trials[: BATCH + 1] == whole.trials[: BATCH + 1]
 
 
+def test_a_batch_is_one_computation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU: settings that differ in numbers and seeds are trained together."""
+    monkeypatch.setattr(tune, "runs_at_once", lambda *_: 100)
+    _, outcome, runs = searched(tmp_path, trials=BATCH)
+    assert len(runs) == 2 * (BATCH + 1)
+    together = [r.metrics["runs_together"] for r in runs]
+    assert sorted(together) == [2, 2] + [2 * BATCH] * 2 * BATCH
+    assert len(outcome.trials) == BATCH + 1
+
+
 def test_the_table_is_toml_that_resolves_to_the_best(tmp_path: Path) -> None:
     search, outcome, _ = searched(tmp_path, trials=2, kind="paper", fixed={"lr": 0.03})
     text = preset_table(search, outcome, "nfgnn tune …")
