@@ -1,0 +1,213 @@
+"""Search of presets on the nine graphs: every polynomial model gets the same draws of the same numeric settings.
+
+    python benchmarks/search_presets.py --device cuda --out results/search.jsonl
+
+For a cell (graph, protocol) and a family (a model with its structural choices) DRAWS random numeric settings are
+trained on a few search seeds, all of them as one computation on a GPU; the best by mean validation accuracy are trained
+again on all ten search seeds (0-9). Every line of the output is one configuration with all its validation accuracies
+(and test accuracies of the same search seeds, which choose nothing). What is there already is not computed again.
+"""
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nfgnn import NodeClassifier, load_dataset, split
+from nfgnn.errors import UserError
+from nfgnn.training.together import fit_together
+
+NUMERIC = {
+    "lr": [0.01, 0.05],
+    "weight_decay": [0.0, 1e-4, 5e-4, 1e-3, 5e-3],
+    "dropout": [0.3, 0.5, 0.5, 0.8],
+    "filter_lr": [0.005, 0.01, 0.05],
+    "filter_weight_decay": [0.0, 0.0, 5e-4, 5e-3],
+    "filter_dropout": [0.0, 0.3, 0.5, 0.7, 0.9],
+    "alpha": [0.1, 0.5, 0.9],
+}
+PAPER = {
+    "lr": [0.01, 0.05],
+    "weight_decay": [1e-4, 5e-4, 1e-3],
+    "filter_lr": [0.001, 0.005, 0.01],
+    "filter_dropout": [0.0, 0.1, 0.2, 0.5, 0.7, 0.8, 0.9],
+    "alpha": [0.1, 0.5, 0.9],
+}
+LOOPS = {"basis": "monomial", "self_loops": True}
+LINK = {"features": "raw", "link": "raw"}
+STRUCTURES: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("cora", "full"): [{**LOOPS, "features": "row"}, {**LOOPS, "features": "row", "K": 5}],
+    ("citeseer", "full"): [
+        {**LOOPS, "features": "row", "K": 5, "init": "low-pass"},
+        {**LOOPS, "features": "row", "K": 5},
+    ],
+    ("computers", "full"): [{"features": "standard", "init": "band-stop"}, {"features": "standard"}],
+    ("photo", "full"): [{"features": "standard"}, {"features": "standard", "init": "band-stop"}],
+    ("chameleon", "full"): [{"features": "raw"}, LINK, {**LINK, "K": 5}],
+    ("squirrel", "full"): [{"features": "row"}, LINK, {**LINK, "K": 5}],
+    ("actor", "full"): [{**LOOPS, "features": "row", "K": 2}, {"features": "row", "K": 2}],
+    ("texas", "full"): [{"features": "row", "K": 2, "hidden_channels": 128}, {"features": "row"}],
+    ("cornell", "full"): [{"features": "row", "K": 2, "hidden_channels": 128}, {"features": "row"}],
+    ("cornell-genuine", "full"): [
+        {"features": "raw", "K": 2, "self_loops": True, "init": "all-pass"},
+        {"features": "row", "K": 2, "hidden_channels": 128},
+    ],
+    ("cora", "semi"): [{**LOOPS, "features": "row", "K": 5}, {**LOOPS, "features": "row"}],
+    ("citeseer", "semi"): [{**LOOPS, "features": "row", "K": 5}, {**LOOPS, "features": "row"}],
+    ("computers", "semi"): [{"features": "raw", "num_layers": 1, "init": "band-stop"}, {**LOOPS, "features": "raw"}],
+    ("photo", "semi"): [{**LOOPS, "features": "raw", "init": "low-pass"}, {**LOOPS, "features": "raw"}],
+    ("chameleon", "semi"): [{**LOOPS, "features": "raw", "link": "row"}, {"features": "raw"}],
+    ("squirrel", "semi"): [{**LOOPS, "features": "raw"}, {**LOOPS, "features": "raw", "link": "row"}],
+    ("actor", "semi"): [{**LOOPS, "features": "row", "K": 2}, {"features": "row", "K": 2}],
+    ("texas", "semi"): [{"features": "row", "K": 2}, {"features": "row"}],
+    ("cornell", "semi"): [{"features": "row", "K": 2}, {"features": "row"}],
+    ("cornell-genuine", "semi"): [{"features": "row", "K": 2}, {"features": "row"}],
+}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "global": {"model": "PolyGNN"},
+    "agreement": {"model": "NFGNN", "gate": "agreement", "rank": 3},
+    "term": {"model": "NFGNN", "gate": "term"},
+    "paper": {"model": "NFGNN", "features": "row"},
+    "GPRGNN": {"model": "GPRGNN"},
+    "BernNet": {"model": "BernNet"},
+}
+HEAVY = {"computers": 8, "photo": 12, "squirrel": 12, "actor": 16}
+"""Draws on large graphs; 24 on the others."""
+
+Config = dict[str, Any]
+
+
+def draws(cell: tuple[str, str], family: str) -> list[list[Config]]:
+    """Settings to try: a list for every structure, since only numeric settings may differ within a computation."""
+    fixed = FAMILIES[family]
+    structures = [{}] if family in ("paper", "GPRGNN", "BernNet") else STRUCTURES[cell]
+    number = HEAVY.get(cell[0], 24) * (1 if len(structures) > 1 else 2)
+    table = PAPER if family == "paper" else NUMERIC
+    out = []
+    for i, structure in enumerate(structures):
+        choose = random.Random(f"{cell} {i}")
+        numeric = [{key: choose.choice(values) for key, values in table.items()} for _ in range(number)]
+        if family == "BernNet":
+            numeric = [{k: v for k, v in draw.items() if k != "alpha"} for draw in numeric]
+        out.append([{**fixed, **structure, **draw} for draw in numeric])
+    return out
+
+
+def classifiers(configs: list[Config], seeds: range, device: str) -> list[NodeClassifier]:
+    out = []
+    for config in configs:
+        settings = {k: v for k, v in config.items() if k != "model"}
+        out += [NodeClassifier(config["model"], preset="none", seed=s, device=device, **settings) for s in seeds]
+    return out
+
+
+def score(classifier: NodeClassifier, graph: Any) -> tuple[float, float, int]:
+    history = classifier.history_
+    if history.diverged:
+        return 0.0, 0.0, history.epochs
+    return history.val_accuracy[history.best_epoch], classifier.score(graph), history.epochs
+
+
+def train_together(data: Any, protocol: str, configs: list[Config], seeds: range) -> list[list[Any]]:
+    """Scores of all settings of one structure; computed in as few batches as fit."""
+    fitted = classifiers(configs, seeds, "cuda")
+    graphs = [split(data, protocol, classifier.seed) for classifier in fitted]
+    columns = data.num_nodes * data.num_classes + data.num_edges
+    batch = max(len(seeds), min(256, int(6e7 / columns)))
+    for start in range(0, len(fitted), batch):
+        part = fitted[start : start + batch]
+        with suppress(UserError):  # some may have diverged; all others are fitted
+            fit_together(part, graphs[start : start + batch])
+    scores = [score(classifier, graph) for classifier, graph in zip(fitted, graphs)]
+    return [scores[i : i + len(seeds)] for i in range(0, len(scores), len(seeds))]
+
+
+def train_alone(task: tuple[str, str, Config, int]) -> tuple[float, float, int]:
+    dataset, protocol, config, seed = task
+    torch.set_num_threads(1)
+    (classifier,) = classifiers([config], range(seed, seed + 1), "cpu")
+    graph = split(load_dataset(dataset), protocol, seed)
+    try:
+        return score(classifier.fit(graph), graph)
+    except UserError:
+        return 0.0, 0.0, 0
+
+
+class Search:
+    """One cell and family after the other, every finished configuration a line."""
+
+    def __init__(self, out: Path, pool: ProcessPoolExecutor | None) -> None:
+        self.out, self.pool = out, pool
+        lines = out.read_text().splitlines() if out.exists() else []
+        self.done = {(d["dataset"], d["protocol"], d["family"], d["stage"]) for d in map(json.loads, lines)}
+
+    def run(self, cell: tuple[str, str], family: str) -> None:
+        start, data = time.perf_counter(), load_dataset(cell[0])
+        first = [(c, s) for configs in draws(cell, family) for c, s in self.scores(data, cell, configs, range(3))]
+        first.sort(key=lambda pair: -sum(v for v, _, _ in pair[1]))
+        self.write(cell, family, 1, first)
+        finalists = [config for config, _ in first[: 3 if cell[0] in HEAVY else 5]]
+        last = [pair for group in by_structure(finalists) for pair in self.scores(data, cell, group, range(10))]
+        last.sort(key=lambda pair: -sum(v for v, _, _ in pair[1]))
+        self.write(cell, family, 2, last)
+        best = last[0][1]
+        mean = [100 * sum(s[i] for s in best) / len(best) for i in (0, 1)]
+        seconds = time.perf_counter() - start
+        print(f"{cell[0]} {cell[1]} {family}: val {mean[0]:.2f} test {mean[1]:.2f} ({seconds:.0f} s)", flush=True)
+
+    def scores(
+        self, data: Any, cell: tuple[str, str], configs: list[Config], seeds: range
+    ) -> Iterator[tuple[Config, list[Any]]]:
+        if self.pool is None:
+            yield from zip(configs, train_together(data, cell[1], configs, seeds))
+            return
+        tasks = [(*cell, config, seed) for config in configs for seed in seeds]
+        scores = list(self.pool.map(train_alone, tasks))
+        yield from zip(configs, (scores[i : i + len(seeds)] for i in range(0, len(scores), len(seeds))))
+
+    def write(self, cell: tuple[str, str], family: str, stage: int, results: list[tuple[Config, list[Any]]]) -> None:
+        with self.out.open("a") as file:
+            for config, scores in results:
+                val, test, epochs = (list(column) for column in zip(*scores))
+                row = {"dataset": cell[0], "protocol": cell[1], "family": family, "stage": stage, "config": config}
+                row |= {"val": [round(v, 5) for v in val], "test": [round(v, 5) for v in test], "epochs": epochs}
+                file.write(json.dumps(row) + "\n")
+
+
+def by_structure(configs: list[Config]) -> list[list[Config]]:
+    groups: dict[str, list[Config]] = {}
+    for config in configs:
+        shape = json.dumps({k: v for k, v in config.items() if k not in NUMERIC}, sort_keys=True)
+        groups.setdefault(shape, []).append(config)
+    return list(groups.values())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--cells", default=",".join(":".join(cell) for cell in STRUCTURES))
+    parser.add_argument("--families", default=",".join(FAMILIES))
+    parser.add_argument("--seconds", type=float, default=1e9, help="start nothing new after this time")
+    parser.add_argument("--out", type=Path, default=Path("results/search.jsonl"))
+    arguments = parser.parse_args()
+    start = time.perf_counter()
+    pool = ProcessPoolExecutor(arguments.workers) if arguments.device == "cpu" else None
+    search = Search(arguments.out, pool)
+    for name in arguments.cells.split(","):
+        dataset, _, protocol = name.partition(":")
+        for family in arguments.families.split(","):
+            if (dataset, protocol, family, 2) in search.done or time.perf_counter() - start > arguments.seconds:
+                continue
+            search.run((dataset, protocol), family)
+
+
+if __name__ == "__main__":
+    main()
