@@ -1,11 +1,13 @@
 """How far long work is and how much time is left: live on a terminal, plain lines elsewhere, on standard error."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from nfgnn.training.history import History
 
 _LINES_EVERY_SECONDS = 10.0
 
@@ -34,7 +36,7 @@ class WorkDisplay:
         self._task = self._bar.add_task(label, total=None, runs="0", status="")
         self.label, self.done, self.runs = label, 0, 0
         self.cost_done, self.cost = 0.0, 1.0
-        self.begin = self._shown = time.perf_counter()
+        self.begin = self._shown = self._told = time.perf_counter()
 
     def __enter__(self) -> "WorkDisplay":
         self._bar.start()
@@ -59,8 +61,24 @@ class WorkDisplay:
         self._bar.update(self._task, completed=self.cost_done, runs=f"{self.done}/{self.runs}", status=status)
         now = time.perf_counter()
         if not self.live and (now - self._shown > _LINES_EVERY_SECONDS or self.done == self.runs):
-            self._shown = now
+            self._shown = self._told = now
             self.say(f"{self.label}: {self.done}/{self.runs} runs, {self.left(now)} left; last: {status}")
+
+    def following(self, label: str) -> Callable[[History], None]:
+        """What a training tells its epochs to."""
+
+        def epoch(history: History) -> None:
+            now = time.perf_counter()
+            if now - self._told < (0.1 if self.live else _LINES_EVERY_SECONDS):
+                return
+            self._told = now
+            status = f"{label}: epoch {history.epochs}, validation accuracy {100 * history.val_accuracy[-1]:.1f} %"
+            if self.live:
+                self._bar.update(self._task, status=status)
+            else:
+                self.say(f"  {status}")
+
+        return epoch
 
     def left(self, now: float) -> str:
         """The time left, if the rest goes as fast as what is done."""

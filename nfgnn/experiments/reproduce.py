@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -18,7 +19,7 @@ from pathlib import Path
 import torch
 
 from nfgnn.errors import UserError
-from nfgnn.experiments.cells import runs_at_once, train_runs
+from nfgnn.experiments.cells import Tell, runs_at_once, train_runs
 from nfgnn.experiments.graphs import facts, graph, known_fingerprint
 from nfgnn.experiments.plan import Cell, Plan
 from nfgnn.experiments.progress import WorkDisplay
@@ -64,7 +65,7 @@ def run_missing(plans: Sequence[Plan], place: Place, display: WorkDisplay, worke
             if workers > 1 and on_cpu:
                 results = _in_processes(jobs, place, workers)
             else:
-                results = ((job, do(job, place, records)) for job in jobs)
+                results = ((job, do(job, place, records, display.following(job.label))) for job in jobs)
             for job, outcome in results:
                 display.advance(_cost(job, place.root), len(job.seeds), job.label)
                 if isinstance(outcome, str):
@@ -82,17 +83,20 @@ def collect(plan: Plan, root: Path | None, records: Records) -> Found:
     return found
 
 
-def do(job: Job, place: Place, records: Records | None = None) -> str | None:
+def do(job: Job, place: Place, records: Records | None = None, tell: Tell | None = None) -> str | None:
     """Train and record one job. A mistake or a lack of the machine's is returned as a sentence."""
     if records is None:  # in a process of its own
         with Records(place.database) as own:
             return do(job, place, own)
     try:
         data = graph(job.dataset, place.root)
-        made = train_runs(data, job.protocol, [(job.config, seed) for seed in job.seeds], place.device)
+        runs = [(job.config, seed) for seed in job.seeds]
+        made = train_runs(data, job.protocol, runs, place.device, tell=tell)
     except UserError as error:
         return str(error)
-    except MemoryError:
+    except (MemoryError, RuntimeError) as error:  # torch tells of a lack of memory by the latter
+        if isinstance(error, RuntimeError) and "allocate memory" not in str(error):
+            raise
         return "there is not enough memory"
     records.add(made)
     return None
@@ -144,6 +148,8 @@ def _in_processes(jobs: Sequence[Job], place: Place, workers: int) -> Iterator[t
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
+        except BrokenProcessPool:
+            raise UserError("a worker process died, perhaps for lack of memory: try fewer --workers") from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

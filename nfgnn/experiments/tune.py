@@ -17,7 +17,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
-from nfgnn.experiments.cells import device_name, machine_name, runs_at_once, train_runs
+from nfgnn.experiments.cells import Tell, device_name, machine_name, runs_at_once, train_runs
 from nfgnn.experiments.plan import SEARCH_SEEDS
 from nfgnn.experiments.progress import WorkDisplay
 from nfgnn.experiments.records import Record, Records
@@ -170,7 +170,7 @@ def _evaluate(search: Search, batch: Sequence[dict[str, Any]], records: Records,
     )
     for start in range(0, len(missing), at_once):
         part = missing[start : start + at_once]
-        records.add(_train(search, part))
+        records.add(_train(search, part, display.following(search.model)))
         display.advance(len(part), len(part), f"{search.model}, {len(part)} at once" if at_once > 1 else search.model)
     trials = []
     for config, settings in zip(configs, batch):
@@ -180,15 +180,15 @@ def _evaluate(search: Search, batch: Sequence[dict[str, Any]], records: Records,
     return trials
 
 
-def _train(search: Search, runs: Sequence[tuple[RunConfig, int]]) -> list[Record]:
+def _train(search: Search, runs: Sequence[tuple[RunConfig, int]], tell: Tell) -> list[Record]:
     """One computation. Where one run of it has no finite loss they go one by one, and that one scores nothing."""
     try:
-        return train_runs(search.data, search.protocol, runs, search.device, test=False)
+        return train_runs(search.data, search.protocol, runs, search.device, test=False, tell=tell)
     except UserError as error:
         if "never a number" not in str(error):
             raise
     if len(runs) > 1:
-        return [record for run in runs for record in _train(search, [run])]
+        return [record for run in runs for record in _train(search, [run], tell)]
     (config, seed), name = runs[0], str(search.data.get("name") or "graph")
     metrics = {"val_accuracy": 0.0, "val_loss": 1e9, "seconds": 0.0, "epochs": 0}
     where = (device_name(search.device), machine_name())

@@ -61,9 +61,9 @@ def test_every_item_can_be_made(name: str, tmp_path: Path) -> None:
 def test_only_what_is_missing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained: list[tuple[str, int]] = []
 
-    def counted(data, protocol, runs, *rest):
+    def counted(data, protocol, runs, *rest, **options):
         trained.extend((config.model, seed) for config, seed in runs)
-        return original(data, protocol, runs, *rest)
+        return original(data, protocol, runs, *rest, **options)
 
     original = reproduce.train_runs
     monkeypatch.setattr(reproduce, "train_runs", counted)
@@ -83,10 +83,10 @@ def test_seeds_that_are_one_computation(tmp_path: Path, monkeypatch: pytest.Monk
     plan = make_plan("full", ["karate"], ["GCN"], runs=7, settings=QUICK)
     made(tmp_path / "whole", plan)
 
-    def struck(data, protocol, runs, *rest):
+    def struck(data, protocol, runs, *rest, **options):
         if runs[0][1] == 1003:
             raise KeyboardInterrupt
-        return original(data, protocol, runs, *rest)
+        return original(data, protocol, runs, *rest, **options)
 
     original = reproduce.train_runs
     with monkeypatch.context() as patch:
@@ -145,6 +145,15 @@ def test_a_model_that_cannot_be_trained_does_not_stop_the_others(tmp_path: Path)
     assert "MLP on karate (full), seed 1000: the validation loss was never a number" in note
     with Records(tmp_path / "records.sqlite") as records:
         assert [r.model for r in records.all()] == ["GCN"]
+
+
+def test_a_lack_of_memory_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_large(*arguments, **options):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
+
+    monkeypatch.setattr(reproduce, "train_runs", too_large)
+    (note,) = made(tmp_path, make_plan("full", ["karate"], ["MLP"], runs=1, settings=QUICK))
+    assert note == "MLP on karate (full), seed 1000: there is not enough memory"
 
 
 def test_a_narrowed_table_has_a_name_of_its_own() -> None:
