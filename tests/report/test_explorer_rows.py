@@ -45,7 +45,10 @@ def test_rows_are_the_runs_own_numbers(model: str, tmp_path: Path) -> None:
         return
     assert filters is not None
     assert filters.one_for_all == (model == "PolyGNN")
-    assert len(rows.layouts) == (1 if model == "PolyGNN" else 2)
+    names = [layout.name for layout in rows.layouts]
+    assert names == (["links"] if model == "PolyGNN" else ["filters", "filters, ranked", "links"])
+    for layout in rows.layouts[1:-1]:
+        np.testing.assert_array_equal(layout.place.argsort(0), rows.layouts[0].place.argsort(0, kind="stable"))
     np.testing.assert_array_equal(filters.psi, np.load(run / "seed-4" / "coefficients.npy"))
     frequencies, responses = classifier.response(data, points=81)
     np.testing.assert_allclose(filters.frequencies, frequencies)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.stats import rankdata
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -171,9 +172,13 @@ def _filter_layouts(runs: list[RunColumns]) -> list[Layout]:
     for run in runs:
         found = principal_components(run.filters.psi) if run.filters else None
         if found:
+            place, share = found
             name = "filters" if len(runs) == 1 else f"filters of {run.name}"
-            note = f"principal components of Ψ: {100 * found[1][0]:.0f} % and {100 * found[1][1]:.0f} % of its variance"
-            layouts.append(Layout(name, note, found[0], equal_axes=False))
+            note = f"principal components of Ψ: {100 * share[0]:.0f} % and {100 * share[1]:.0f} % of its variance"
+            layouts.append(Layout(name, note, place, equal_axes=False))
+            ranks = rankdata(place, method="ordinal", axis=0)
+            note = "ranks of the principal components of Ψ, which pull apart nodes with nearly the same filter"
+            layouts.append(Layout(f"{name}, ranked", note, ranks, equal_axes=False))
     return layouts
 
 

@@ -187,6 +187,7 @@ class NodeMap {
 
   /** Move the map so that a node is well inside it. */
   reveal(i, border = 0.05) {
+    if (this.view.zoom === 1) border = 0;
     const shift = (at, room) => Math.max(border * room - at, 0) || Math.min((1 - border) * room - at, 0);
     this.view.x += shift(this.x(i), this.width);
     this.view.y += shift(this.y(i), this.height);

@@ -28,10 +28,11 @@ function showGraph(title, body) {
   const parts = [facts(graph.runs.map((run) => [`test accuracy of ${run.name}`, percent(run.accuracy)]))];
   if (!withFilters.length) parts.push(noFilters());
   else {
-    const { filters } = graph.runs[leading], base = globalSeries();
+    const { filters, name } = graph.runs[leading], base = globalSeries();
     const classes = filters.oneForAll || numClasses > 8 ? [] : filters.classMeans.map((mean, c) => (
       { name: `mean of ${className(c)}`, points: mean && responseOf(filters, mean), line: { stroke: kind(c).colour, "stroke-width": 2 } }));
-    parts.push(el("h3", {}, "Frequency response"), responseChart([base, ...classes], base, "Frequency response of the mean filter and of the classes"));
+    const mean = { name: `mean of all nodes, ${name}`, points: responseOf(filters, filters.mean), line: LINE.group };
+    parts.push(el("h3", {}, "Frequency response"), responseChart(base.name === mean.name || filters.oneForAll ? [base, ...classes] : [base, mean, ...classes], base, "Frequency response of the mean filter and of the classes"));
   }
   parts.push(el("p", { class: "note" }, "Choose a node on the map, or find it by its id, to see its own filter beside these."));
   body.replaceChildren(...parts);
