@@ -72,13 +72,12 @@ class Lab:
             name for name in names if name in BUILT_IN or name not in REGISTRY or is_here(REGISTRY[name], self.root)
         ]
 
-    def fits(self, dataset: str, model: str, **settings: Any) -> list[Fit]:
+    def fits(self, dataset: str, model: str, runs: int | None = None, **settings: Any) -> list[Fit]:
         """The model trained on the dataset once per seed, in the form that the paper describes."""
-        key = (dataset, model, *sorted(settings.items()))
-        if key not in self._fits:
-            seeds = range(FIRST_SEED, FIRST_SEED + self.runs)
-            self._fits[key] = [self._fit(dataset, model, seed, settings) for seed in seeds]
-        return self._fits[key]
+        found = self._fits.setdefault((dataset, model, *sorted(settings.items())), [])
+        runs = runs or self.runs
+        found += [self._fit(dataset, model, FIRST_SEED + i, settings) for i in range(len(found), runs)]
+        return found[:runs]
 
     def _load(self, dataset: str) -> Data:
         return load_dataset(dataset, root=self.root)

@@ -10,7 +10,7 @@ from nfgnn.experiments.figures import Lab, shared_response_coefficients
 from nfgnn.report.figures.ink import canvas, panels, title
 from nfgnn.report.style import COLOURS
 
-DATASETS = ("cora", "citeseer", "photo", "texas", "chameleon", "squirrel", "actor")
+DATASETS = ("cora", "citeseer", "texas", "chameleon", "squirrel", "actor")
 _DASHES = ("-", "--", "-.", ":")
 
 
