@@ -55,7 +55,7 @@ def train(
         str | None, typer.Option(help="See `nfgnn models`. Default: NFGNN; ScalableNFGNN on a store.")
     ] = None,
     protocol: Annotated[
-        str, typer.Option(help="full, semi, stratified, random, geom-gcn or public: how nodes are split.")
+        str, typer.Option(help="full, semi, stratified, random, geom-gcn, inductive or public: how nodes are split.")
     ] = "full",
     runs: Annotated[int, typer.Option(min=1, help="Number of runs: seeds SEED, SEED+1, …")] = 3,
     seed: Annotated[int, typer.Option(min=0, help="First seed, of split and model.")] = 0,

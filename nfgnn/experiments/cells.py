@@ -15,7 +15,7 @@ from nfgnn.experiments.records import Record
 from nfgnn.training import Experiment, NodeClassifier, RunConfig
 from nfgnn.training.classifier import resolve_device
 from nfgnn.training.history import History
-from nfgnn.training.metrics import accuracy, roc_auc
+from nfgnn.training.metrics import scores
 from nfgnn.training.runs import fingerprint
 from nfgnn.training.together import fit_together
 from nfgnn.transforms import split
@@ -90,19 +90,7 @@ def _measure(classifier: NodeClassifier, data: Data, test: bool, together: int) 
         "seconds": history.seconds,
     }
     if test:
-        probabilities = classifier.predict_proba(data)
-        for name, mask in _parts(data).items():
-            nodes = data[mask] & (data.y >= 0)
-            if bool(nodes.any()):
-                metrics[f"{name}_accuracy"] = accuracy(probabilities[nodes], data.y[nodes])
-                if data.get("metric") == "roc_auc":
-                    metrics[f"{name}_roc_auc"] = roc_auc(probabilities[nodes], data.y[nodes])
+        found = scores(classifier.predict_proba(data), data)
+        metrics |= {name: value for name, value in found.items() if not name.startswith(("train_", "val_accuracy"))}
     rounded = {name: round(float(value), 6) for name, value in metrics.items()}
     return {**rounded, "epochs": history.epochs, "best_epoch": best, "runs_together": together}
-
-
-def _parts(data: Data) -> dict[str, str]:
-    """Scores and the masks they are taken on; the inductive protocol has two sets of test nodes."""
-    if data.get("unobserved_mask") is not None:
-        return {"observed": "test_mask", "unobserved": "unobserved_mask"}
-    return {"test": "test_mask"}

@@ -22,7 +22,8 @@ def preset(model: str, dataset: str | None, protocol: str | None, kind: str = "b
     Args:
         model: name of the model.
         dataset: registered name; ``None`` or an unknown one leaves the model's ``[default]`` table.
-        protocol: name of the split protocol. Those without tables of their own use ``full``'s.
+        protocol: name of the split protocol. Those without tables of their own use ``full``'s, ``inductive`` uses
+            ``semi``'s.
         kind: ``"best"`` for the best validated configuration, ``"paper"`` for the best within the form that the paper
             describes, ``"none"`` for nothing at all.
     """
@@ -37,7 +38,7 @@ def preset(model: str, dataset: str | None, protocol: str | None, kind: str = "b
 
 def table_protocol(protocol: str | None) -> str:
     """The protocol whose tables are used under this one."""
-    return "full" if protocol is None or protocol in _LIKE_FULL else protocol
+    return "full" if protocol is None or protocol in _LIKE_FULL else "semi" if protocol == "inductive" else protocol
 
 
 def preset_tables(model: str) -> dict[str, Any]:

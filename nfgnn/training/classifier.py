@@ -20,7 +20,7 @@ from nfgnn.training.fit import OnEpoch, fit
 from nfgnn.training.history import History
 from nfgnn.training.metrics import accuracy
 from nfgnn.training.rows import fit_rows
-from nfgnn.transforms import FeatureScaling
+from nfgnn.transforms import FeatureScaling, observed_part
 
 
 class NodeClassifier:
@@ -73,8 +73,10 @@ class NodeClassifier:
         """Learn from ``data.train_mask``, choose the epoch on ``data.val_mask``; torch's generator is left alone.
 
         Models that are trained on rows also take a store, ``split(Store.open(path).labels(), …)``; they write
-        ``checkpoint`` now and then, and go on from it where it is there.
+        ``checkpoint`` now and then, and go on from it where it is there. Nodes of ``data.unobserved_mask`` and their
+        edges are not seen.
         """
+        data = observed_part(data)
         with self._random():
             self._begin(data)
             config = self.config_.training

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 
 def accuracy(probabilities: Tensor, y: Tensor) -> float:
@@ -18,6 +19,22 @@ def roc_auc(probabilities: Tensor, y: Tensor) -> float:
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(y.cpu().numpy(), probabilities[:, 1].cpu().numpy()))
+
+
+def scores(probabilities: Tensor, data: Data) -> dict[str, float]:
+    """Accuracy (and ROC-AUC where the graph asks for it) on every mask: ``train_accuracy``, ``val_accuracy``,
+    ``test_accuracy``; under the inductive protocol ``observed_accuracy`` and ``unobserved_accuracy`` in its place."""
+    inductive = data.get("unobserved_mask") is not None
+    parts = {"train": "train_mask", "val": "val_mask", "observed" if inductive else "test": "test_mask"}
+    parts |= {"unobserved": "unobserved_mask"} if inductive else {}
+    found = {}
+    for name, mask in parts.items():
+        nodes = data[mask] & (data.y >= 0)
+        if bool(nodes.any()):
+            found[f"{name}_accuracy"] = accuracy(probabilities[nodes], data.y[nodes])
+            if data.get("metric") == "roc_auc":
+                found[f"{name}_roc_auc"] = roc_auc(probabilities[nodes], data.y[nodes])
+    return found
 
 
 def summarise(values: Sequence[float]) -> dict[str, Any]:

@@ -67,7 +67,8 @@ class RunDisplay:
             self.console.print(f"  epoch {history.epochs}  {status}")
 
     def run_finished(self, seed: int, metrics: Mapping[str, Any]) -> None:
-        test = f"test acc {100 * metrics['test_accuracy']:.1f} %  " if "test_accuracy" in metrics else ""
+        score = metrics.get("test_accuracy", metrics.get("unobserved_accuracy"))
+        test = f"test acc {100 * score:.1f} %  " if score is not None else ""
         self.console.print(
             f"{self.label}  seed {seed}: {test}val acc {100 * metrics['val_accuracy']:.1f} %  "
             f"({metrics['epochs']} epochs, {metrics['seconds']:.1f} s)",

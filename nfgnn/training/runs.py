@@ -29,7 +29,7 @@ from nfgnn.training.config import RunConfig
 from nfgnn.training.device import resolve_device
 from nfgnn.training.fingerprint import fingerprint as fingerprint
 from nfgnn.training.history import History
-from nfgnn.training.metrics import accuracy, roc_auc, summarise
+from nfgnn.training.metrics import scores, summarise
 from nfgnn.training.processes import Processes
 from nfgnn.training.together import fit_together, runs_at_once
 from nfgnn.transforms import split
@@ -75,7 +75,7 @@ class Experiment:
     def runs_at_once(self) -> int:
         """How many of the runs are one computation."""
         device = resolve_device(self.device)
-        if device.type == "cpu":
+        if device.type == "cpu" or self.protocol == "inductive":  # there every run has a graph of its own
             return 1
         data = Data(x=self.data.x, edge_index=self.data.edge_index, edge_weight=self.data.get("edge_weight")).to(device)
         module = self.config.build(*row_data.sizes(self.data)).to(device)
@@ -172,14 +172,7 @@ def _fit_seeds(
 
 def _write_seed(target: Path, seed: int, classifier: NodeClassifier, data: Data) -> None:
     history, probabilities = classifier.history_, classifier.predict_proba(data)
-    metrics: dict[str, Any] = {"seed": seed}
-    for name in ("train", "val", "test"):
-        nodes = data[f"{name}_mask"] & (data.y >= 0)
-        if not bool(nodes.any()):
-            continue
-        metrics[f"{name}_accuracy"] = accuracy(probabilities[nodes], data.y[nodes])
-        if data.get("metric") == "roc_auc":
-            metrics[f"{name}_roc_auc"] = roc_auc(probabilities[nodes], data.y[nodes])
+    metrics: dict[str, Any] = {"seed": seed, **scores(probabilities, data)}
     metrics |= {"epochs": history.epochs, "best_epoch": history.best_epoch, "seconds": history.seconds}
     metrics |= history.loading
     with atomic_folder(target) as partial:
@@ -203,14 +196,14 @@ def _summarise(experiment: Experiment, staging: Path) -> dict[str, Any]:
     what = experiment.description()
     metrics = [_read_json(staging / f"seed-{seed}" / "metrics.json") for seed in experiment.seeds]
     seconds, epochs = sum(m["seconds"] for m in metrics), sum(m["epochs"] for m in metrics)
-    scores = [key for key in metrics[0] if key.endswith(("_accuracy", "_roc_auc"))]
+    measured = [key for key in metrics[0] if key.endswith(("_accuracy", "_roc_auc"))]
     return {
         "dataset": what["dataset"],
         "source": experiment.source,
         "model": experiment.config.model,
         "protocol": experiment.protocol,
         "seeds": list(experiment.seeds),
-        **{key: summarise([m[key] for m in metrics]) for key in scores},
+        **{key: summarise([m[key] for m in metrics]) for key in measured},
         "epochs": [m["epochs"] for m in metrics],
         "seconds": seconds,
         "epoch_ms": 1000 * seconds / max(epochs, 1),

@@ -23,7 +23,12 @@ def fit_together(
     """Fit classifiers of the same model, each with its own seed, split and numeric hyper-parameters.
 
     ``graphs`` are splits of one graph. Equal to fitting one after the other, but for the random numbers of dropout.
+    Under the inductive protocol every run has a graph of its own, so they are fitted one after the other.
     """
+    if any(graph.get("unobserved_mask") is not None for graph in graphs):
+        for classifier, graph in zip(classifiers, graphs):
+            classifier.fit(graph)
+        return
     with classifiers[0]._random():
         members = []
         for classifier, graph in zip(classifiers, graphs):

@@ -6,10 +6,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.utils import subgraph
 
 from nfgnn.errors import UserError
 
-Masks = tuple[Tensor, Tensor, Tensor]
+Masks = tuple[Tensor, ...]
+"""Training, validation, test; the inductive protocol adds the nodes that training does not see."""
+_NAMES = ("train_mask", "val_mask", "test_mask", "unobserved_mask")
 
 
 def split(data: Data, protocol: str = "full", seed: int = 0) -> Data:
@@ -20,7 +23,8 @@ def split(data: Data, protocol: str = "full", seed: int = 0) -> Data:
         protocol: ``"full"`` and ``"semi"`` are the paper's (:func:`per_class`, 60/20 % and 2.5/2.5 %);
             ``"stratified"`` keeps every class' share, 60/20/20 %; ``"random"`` is 50/25/25 %; ``"geom-gcn"`` takes
             one of the ten fixed splits that came with the data, number ``seed`` modulo 10; ``"public"`` the split
-            that came with the data.
+            that came with the data; ``"inductive"`` is ``"semi"`` with a fifth of the test nodes in
+            ``unobserved_mask``, which training does not see (:func:`observed_part`).
         seed: decides all that is random. The same seed gives the same masks on every machine.
     """
     if protocol not in PROTOCOLS:
@@ -28,7 +32,11 @@ def split(data: Data, protocol: str = "full", seed: int = 0) -> Data:
     if data.y is None or not bool((data.y >= 0).any()):
         raise UserError("the graph has no labels, so there is nothing to split: give some nodes a label")
     out = copy.copy(data)
-    out.train_mask, out.val_mask, out.test_mask = PROTOCOLS[protocol](data, seed)
+    masks = PROTOCOLS[protocol](data, seed)
+    if "unobserved_mask" in out:  # of an earlier split
+        del out.unobserved_mask
+    for name, mask in zip(_NAMES, masks):
+        out[name] = mask
     out.protocol, out.split_seed = protocol, seed
     return out
 
@@ -71,6 +79,39 @@ def random(data: Data, seed: int, train: float = 0.5, val: float = 0.25) -> Mask
     return _masks(data.y, nodes[:a], nodes[a:b], nodes[b:])
 
 
+def inductive(data: Data, seed: int, unobserved: float = 0.2) -> Masks:
+    """From ``semi``: the test nodes are cut 8 : 2 into observed ones, which stay in ``test_mask``, and unobserved ones.
+
+    Training has neither the unobserved nodes nor their edges. At test time the whole graph is there, and both parts
+    are scored, each by itself.
+    """
+    train, val, test = per_class(data, seed, 0.025, 0.025)
+    nodes = _shuffle(test.nonzero().flatten(), torch.Generator().manual_seed(seed))
+    hidden = nodes[round((1 - unobserved) * nodes.numel()) :]
+    mask = torch.zeros_like(test).index_fill_(0, hidden, True)
+    return train, val, test & ~mask, mask
+
+
+def observed_part(data: Data) -> Data:
+    """The graph without the nodes of ``unobserved_mask`` and without their edges; ``data`` itself where it has none."""
+    hidden = data.get("unobserved_mask")
+    if hidden is None:
+        return data
+    nodes = (~hidden).nonzero().flatten()
+    edge_index, edge_weight = subgraph(
+        nodes, data.edge_index, data.get("edge_weight"), relabel_nodes=True, num_nodes=data.num_nodes
+    )
+    out = copy.copy(data)
+    del out.unobserved_mask
+    out.edge_index, out.edge_weight, out.num_nodes = edge_index, edge_weight, nodes.numel()
+    dense = data.x.layout == torch.strided
+    out.x = data.x[nodes] if dense else data.x.to_sparse_coo().index_select(0, nodes).to_sparse_csr()
+    out.y, out.train_mask, out.val_mask, out.test_mask = (
+        value[nodes] for value in (data.y, data.train_mask, data.val_mask, data.test_mask)
+    )
+    return out
+
+
 def geom_gcn(data: Data, seed: int) -> Masks:
     """One of the ten fixed splits of Geom-GCN that are part of the dataset."""
     mask = data.get("train_mask")
@@ -100,6 +141,7 @@ PROTOCOLS: dict[str, Callable[[Data, int], Masks]] = {
     "random": random,
     "geom-gcn": geom_gcn,
     "public": public,
+    "inductive": inductive,
 }
 
 
