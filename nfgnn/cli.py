@@ -119,6 +119,10 @@ def predict(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `nfgnn train` has written.")],
     dataset: Dataset,
     output: Annotated[Path, typer.Option("-o", "--output", help="File to write: .csv or .parquet.")],
+    extends: Annotated[
+        str | None,
+        typer.Option(metavar="GRAPH", help="DATASET holds new nodes only: the graph or store that they belong to."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Which of the run's seeds; default: the one of best validation accuracy.")
     ] = None,
@@ -126,12 +130,18 @@ def predict(
     root: Root = None,
     column: Column = None,
 ) -> None:
-    """Apply a trained model to a graph, also to one that it has never seen."""
+    """Apply a trained model to a graph, also to one that it has never seen, or to new nodes of a known one."""
     from nfgnn.report.predictions import prediction_table, write_table
     from nfgnn.training import load_run
 
     classifier = load_run(run, seed, device)
-    table = prediction_table(classifier, _load(dataset, root, column, need_labels=False))
+    if extends is None:
+        table = prediction_table(classifier, _load(dataset, root, column, need_labels=False))
+    else:
+        from nfgnn.datasets.additions import load_additions
+
+        graph = _load(_graph_of(extends), root, column, need_labels=False)
+        table = prediction_table(classifier, load_additions(dataset, graph, **_columns(column)), graph)
     write_table(table, output)
     Console(stderr=True).print(f"{table.num_rows} predictions written to {output}", highlight=False)
 
@@ -312,6 +322,13 @@ def reproduce(
     except KeyboardInterrupt:
         print("nfgnn: stopped; the same command goes on from the finished runs", file=sys.stderr)
         raise typer.Exit(130) from None
+
+
+def _graph_of(place: str) -> str:
+    """A graph as it is named; of a store the one that it was made from."""
+    from nfgnn.scale import Store, is_store
+
+    return Store.open(place).manifest.source if is_store(place) else place
 
 
 def _load(dataset: str, root: Path | None, column: list[str] | None, need_labels: bool = True) -> Any:

@@ -9,20 +9,28 @@ from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
 from nfgnn.training import NodeClassifier
+from nfgnn.training.serve import predict_new_nodes
 
 
-def prediction_table(classifier: NodeClassifier, data: Data) -> Any:
-    """``id``, ``predicted`` class, its ``probability`` and its ``margin`` over the next class, a row per node."""
+def prediction_table(classifier: NodeClassifier, data: Data, extends: Data | None = None) -> Any:
+    """``id``, ``predicted`` class, its ``probability`` and its ``margin`` over the next class, a row per node.
+
+    Where ``extends`` is given, ``data`` holds new nodes of that graph (:func:`predict_new_nodes`).
+    """
     import pyarrow as pa
 
-    data = align_features(data, classifier.feature_names_)
-    top = classifier.predict_proba(data).topk(min(2, classifier.num_classes_))
+    if extends is None:
+        data = align_features(data, classifier.feature_names_)
+        probabilities = classifier.predict_proba(data)
+    else:
+        probabilities = predict_new_nodes(classifier, extends, data)
+    top = probabilities.topk(min(2, classifier.num_classes_))
     best, second = top.values[:, 0], top.values[:, 1] if classifier.num_classes_ > 1 else 0.0
     names = np.array(classifier.class_names_ or [str(c) for c in range(classifier.num_classes_)])
     ids = data.get("node_ids")
     return pa.table(
         {
-            "id": _ids(np.arange(data.num_nodes) if ids is None else ids),
+            "id": _ids(np.arange(len(probabilities)) if ids is None else ids),
             "predicted": pa.array(names[top.indices[:, 0].numpy()]),
             "probability": pa.array(best.numpy()),
             "margin": pa.array((best - second).numpy()),

@@ -1,16 +1,26 @@
 """New nodes: their terms and predictions are those of the whole extended graph."""
 
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from conftest import random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import csv
 from torch import Tensor
 
+from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.basis import BASES, resolve_basis
+from nfgnn.cli import main
+from nfgnn.datasets.additions import load_additions
 from nfgnn.errors import UserError
 from nfgnn.propagate import polynomial_terms, scaled_laplacian
 from nfgnn.scale.serving import Neighbours, NewNodes, terms_of_new_nodes
+from nfgnn.training.serve import predict_new_nodes
 
 
 def extended(edge_index: Tensor, weight: Tensor | None, new: NewNodes, known: int) -> tuple[Tensor, Tensor | None]:
@@ -84,3 +94,69 @@ def test_links_that_cannot_be_are_refused(ends: list[list[int]], message: str) -
     new = NewNodes(torch.randn(2, 2), torch.tensor(ends))
     with pytest.raises(UserError, match=message):
         new.both_ways(10)
+
+
+@pytest.fixture(params=["strings", "numbers"])
+def known(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A graph as a folder of tables, of which the last ten nodes are cut off into a folder of their own."""
+    data = load_dataset("mixed", num_nodes=200)
+    name = "node {}" if request.param == "strings" else "{}"
+    ids = np.array([name.format(i) for i in range(200)])
+    features = {f"x{i}": column for i, column in enumerate(data.x.to_dense().T.numpy())}
+    nodes = pa.table({"id": ids, "label": [data.class_names[c] for c in data.y.tolist()], **features})
+    once = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
+    for folder, some in (("old", (once < 190).all(0)), ("new", (once >= 190).any(0)), ("whole", once[0] >= 0)):
+        (tmp_path / folder).mkdir()
+        part = {"old": nodes.slice(0, 190), "new": nodes.slice(190), "whole": nodes}[folder]
+        csv.write_csv(part, tmp_path / folder / "nodes.csv")
+        ends = ids[once[:, some]]
+        csv.write_csv(pa.table({"source": ends[1], "target": ends[0]}), tmp_path / folder / "edges.csv")
+    return tmp_path
+
+
+def run(*arguments: str) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["nfgnn", *arguments])
+        try:
+            main()
+        except SystemExit as stop:
+            return int(stop.code or 0)
+    return 0
+
+
+def test_predictions_of_new_nodes_are_those_on_the_whole_graph(known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(known)
+    assert run("precompute", "old", "--out", "store", "--K", "3", "--rows", "all", "--self-loops") == 0
+    quick = ["--protocol", "stratified", "--runs", "1", "--set", "epochs=20"]
+    assert run("train", "store", "--out", "run", *quick) == 0
+    assert run("predict", "run", "whole", "-o", "whole.csv") == 0
+    assert run("predict", "run", "new", "--extends", "store", "-o", "from-store.csv") == 0
+    assert run("predict", "run", "new", "--extends", "old", "-o", "from-graph.csv") == 0
+    expected = csv.read_csv("whole.csv").slice(190)
+    for file in ("from-store.csv", "from-graph.csv"):
+        found = csv.read_csv(file)
+        assert found["id"].to_pylist() == expected["id"].to_pylist()
+        assert found["predicted"].to_pylist() == expected["predicted"].to_pylist()
+        np.testing.assert_allclose(found["probability"], expected["probability"], rtol=1e-4)
+    assert run("predict", "run", "store", "-o", "stored.csv") == 0
+    assert csv.read_csv("stored.csv").num_rows == 190
+
+
+def test_additions_that_do_not_fit_are_one_sentence(known: Path) -> None:
+    graph = load_dataset(known / "old")
+    nodes = csv.read_csv(known / "new" / "nodes.csv")
+    with pytest.raises(UserError, match="is already a node of the graph"):
+        load_additions(known / "old", graph)
+    csv.write_csv(nodes.drop_columns(["x3"]), known / "new" / "nodes.csv")
+    with pytest.raises(UserError, match="the graph has 32 features, the new nodes have 31; missing: x3"):
+        load_additions(known / "new", graph)
+    csv.write_csv(nodes.slice(1), known / "new" / "nodes.csv")
+    with pytest.raises(UserError, match=r"is not in nodes\.csv or the known graph; add the node or remove the link"):
+        load_additions(known / "new", graph)
+
+
+def test_models_that_look_at_whole_graphs_are_refused(known: Path) -> None:
+    graph = load_dataset(known / "old")
+    classifier = NodeClassifier("NFGNN", epochs=1, device="cpu").fit(split(graph, "stratified", 0))
+    with pytest.raises(UserError, match="NFGNN looks at whole graphs"):
+        predict_new_nodes(classifier, graph, load_additions(known / "new", graph))
