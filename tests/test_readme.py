@@ -24,7 +24,17 @@ PAGES = [
     "README.md",
     *(
         f"docs/{name}.md"
-        for name in ("getting-started", "concepts", "bases", "protocols", "runs", "extending", "reproduce", "tune")
+        for name in (
+            "getting-started",
+            "concepts",
+            "bases",
+            "protocols",
+            "runs",
+            "extending",
+            "reproduce",
+            "tune",
+            "analysis",
+        )
     ),
 ]
 BLOCK = re.compile(r"(?:<!-- test: (?P<mark>[^>]*?) -->\n)?```(?P<language>bash|python)\n(?P<code>.*?)```", re.DOTALL)
