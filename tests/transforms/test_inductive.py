@@ -59,7 +59,7 @@ def test_the_command_tells_both_accuracies(capsys, tmp_path, monkeypatch) -> Non
 
     monkeypatch.chdir(tmp_path)
     app(
-        ["train", "karate", "--protocol", "inductive", "--runs", "2", "--set", "epochs=3", "--json"],
+        ["train", "mixed", "--protocol", "inductive", "--runs", "2", "--set", "epochs=3", "--json"],
         standalone_mode=False,
     )
     summary = json.loads(capsys.readouterr().out)
