@@ -68,6 +68,11 @@ def train(
     column: Column = None,
     out: Annotated[Path | None, typer.Option(help="Run folder to write. Default: one below runs/.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a killed command stopped.")] = False,
+    engine: Annotated[str, typer.Option(help="local, or ray: workers of a cluster, for a store.")] = "local",
+    workers: Annotated[int, typer.Option(min=1, help="Number of workers of --engine ray.")] = 2,
+    ray_address: Annotated[
+        str | None, typer.Option(help="A Ray cluster; else $RAY_ADDRESS, else one is started here.")
+    ] = None,
     json_: Json = False,
 ) -> None:
     """Train a model on a graph, several times, and tell the mean with its confidence interval."""
@@ -75,6 +80,7 @@ def train(
     from nfgnn.training import Experiment
     from nfgnn.training.follow import run_in_processes
     from nfgnn.training.processes import process_group
+    from nfgnn.training.ray_train import train_on_ray
     from nfgnn.training.row_data import resolve_config
 
     data = _load(dataset, root, column)
@@ -85,7 +91,13 @@ def train(
         experiment = Experiment(data, protocol, seeds, config, own_device, _source(dataset, column))
         folder = out or experiment.default_folder()
         try:
-            summary = run_in_processes(experiment, folder, resume)
+            if engine == "ray":
+                say = Console(stderr=True, highlight=False).print
+                summary: Any = train_on_ray(experiment, folder, workers, ray_address, resume, say)
+            elif engine == "local":
+                summary = run_in_processes(experiment, folder, resume)
+            else:
+                raise UserError(f"--engine {engine} is not known: choose local or ray")
         except KeyboardInterrupt:
             print("nfgnn: stopped; the same command with --resume goes on where it was", file=sys.stderr)
             raise typer.Exit(130) from None
