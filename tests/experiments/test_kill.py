@@ -32,7 +32,7 @@ def kill_at(command: list[str], folder: Path, database: Path, count: int) -> Non
     process = subprocess.Popen([sys.executable, "-m", "nfgnn", *command], cwd=folder, stdout=subprocess.DEVNULL)
     while rows(database) < count:
         assert process.poll() is None, "it ended before it could be killed"
-        time.sleep(0.005)
+        time.sleep(0.02)
     process.kill()
     process.wait()
 
