@@ -71,7 +71,7 @@ def main() -> None:
         card = json.loads((folder / "analysis" / "large" / "analysis.json").read_text())
     threads = os.environ.get("OMP_NUM_THREADS", "all")
     result = {
-        "command": f"OMP_NUM_THREADS={threads} python benchmarks/analyze_large.py",
+        "command": f"OMP_NUM_THREADS={threads} python benchmarks/analyze_large.py {' '.join(sys.argv[1:])}".strip(),
         "machine": f"{processor()}, {os.cpu_count()} cores, {threads} thread(s) of torch",
         "nodes": card["nodes"],
         "edges": card["edges"],

@@ -37,6 +37,8 @@ def analyze_graph(data: Data, told: Told = lambda part, step, steps: None) -> di
 
     Without two classes among the labels, what needs labels is left out.
     """
+    if data.get("edge_index") is None:
+        raise UserError(f"{data.get('name')} holds rows of terms, not links: analyze the graph that it was made from")
     n, labelled = int(data.num_nodes), data.y[data.y >= 0]
     card: dict[str, Any] = {
         "name": data.get("name") or "graph",

@@ -208,6 +208,11 @@ def test_the_four_graphs_look_as_the_paper_says(data_root: Path) -> None:
     assert math.isclose(rows["texas"]["h"]["within 2 hops"]["mean"], 0.496, abs_tol=0.001)
 
 
+def test_a_store_has_no_links() -> None:
+    with pytest.raises(UserError, match="rows of terms"):
+        analyze_graph(Data(y=torch.tensor([0, 1]), num_nodes=2, name="store"))
+
+
 def test_not_a_folder_is_the_users_mistake(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="--out"):
