@@ -40,15 +40,12 @@ def print_plan(plan: Plan, memory: int) -> None:
     Console(stderr=True).print(table, highlight=False)
 
 
-def store_summary(store: Store, plan: Plan, seconds: float) -> dict[str, Any]:
+def store_summary(store: Store, plan: Plan, seconds: float, stages: dict[str, float]) -> dict[str, Any]:
     """The one JSON object of the command."""
     m = store.manifest
     about = {"store": str(store.path), "dataset": m.dataset, "rows": m.num_rows, "features": m.num_features, "K": m.K}
-    return (
-        about
-        | {"basis": m.basis, "dtype": m.dtype, "scaling": m.features, "seconds": seconds}
-        | {"plan": plan.summary()}
-    )
+    about |= {"basis": m.basis, "dtype": m.dtype, "scaling": m.features}
+    return about | {"seconds": seconds, "stages": stages, "plan": plan.summary()}
 
 
 def size(count: float) -> str:
@@ -75,7 +72,9 @@ class PrecomputeDisplay:
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
         self._bars = Progress(*columns, console=self.console, disable=not self.live)
         self._tasks: dict[str, TaskID] = {}
-        self._shown = time.perf_counter()
+        self._shown = self._last = time.perf_counter()
+        self.stages: dict[str, float] = {}
+        """Seconds spent in every stage so far."""
 
     def __enter__(self) -> "PrecomputeDisplay":
         self._bars.start()
@@ -91,6 +90,8 @@ class PrecomputeDisplay:
             self._tasks[what] = self._bars.add_task(what, total=total or None)
         self._bars.update(self._tasks[what], completed=done)
         now = time.perf_counter()
+        self.stages[what] = self.stages.get(what, 0.0) + now - self._last
+        self._last = now
         if not self.live and now - self._shown > _LINES_EVERY_SECONDS:
             self._shown = now
             self.say(f"{what}: {f'{100 * done / total:.0f} %' if total else f'block {done}'}")

@@ -22,8 +22,9 @@ def npz_in_blocks(path: Path) -> LargeGraph:
     y, class_names = encode_labels(labels, f"{path.name}, node_labels")
     return LargeGraph(
         name=path.stem, source=str(path.resolve()), fingerprint=files_mark(path), num_nodes=len(x),
-        num_features=x.shape[1], num_links=edges.size // 2, y=y, class_names=class_names, links=_links(edges, path.name),
-        features=lambda rows: _row_blocks(x, rows, path.name), masks=_masks(path, scratch, len(x)),
+        num_features=x.shape[1], num_links=edges.size // 2, y=y, class_names=class_names,
+        links=_links(edges, path.name), features=lambda rows: _row_blocks(x, rows, path.name),
+        masks=_masks(path, scratch, len(x)),
     )  # fmt: skip
 
 
