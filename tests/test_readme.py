@@ -34,6 +34,7 @@ PAGES = [
             "reproduce",
             "tune",
             "analysis",
+            "scalable-training",
         )
     ),
 ]
