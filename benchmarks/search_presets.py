@@ -6,6 +6,7 @@ For a cell (graph, protocol) and a family (a model with its structural choices) 
 trained on a few search seeds, all of them as one computation on a GPU; the best by mean validation accuracy are trained
 again on all ten search seeds (0-9). Every line of the output is one configuration with all its validation accuracies
 (and test accuracies of the same search seeds, which choose nothing). What is there already is not computed again.
+On a machine with a GPU, hide it from workers on the CPU: ``CUDA_VISIBLE_DEVICES= python … --device cpu``.
 """
 
 import argparse
@@ -70,6 +71,64 @@ STRUCTURES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("cornell", "semi"): [{"features": "row", "K": 2}, {"features": "row"}],
     ("cornell-genuine", "semi"): [{"features": "row", "K": 2}, {"features": "row"}],
 }
+NARROW: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, list[float]]]] = {
+    ("squirrel", "full"): (
+        [{**LINK, "K": 5}, {**LINK, "K": 2}, {**LINK, "features": "row", "K": 5, "hidden_channels": 128}],
+        {
+            "lr": [0.005, 0.01, 0.02],
+            "weight_decay": [1e-3, 5e-3, 1e-2, 2e-2],
+            "dropout": [0.5, 0.7, 0.8, 0.9],
+            "filter_dropout": [0.3, 0.5, 0.7],
+            "alpha": [0.5, 0.9],
+        },
+    ),
+    ("chameleon", "full"): (
+        [{"features": "raw"}, {**LINK, "K": 5}],
+        {
+            "lr": [0.005, 0.01, 0.02],
+            "weight_decay": [1e-4, 5e-4, 1e-3, 5e-3, 1e-2],
+            "dropout": [0.5, 0.6, 0.7, 0.8],
+            "filter_lr": [0.002, 0.005, 0.01],
+            "filter_weight_decay": [0.0, 5e-4],
+            "filter_dropout": [0.6, 0.7, 0.8],
+        },
+    ),
+    ("citeseer", "full"): (
+        [{**LOOPS, "features": "row", "K": 5}, {**LOOPS, "features": "row", "K": 5, "init": "low-pass"}],
+        {
+            "lr": [0.01, 0.02, 0.05],
+            "weight_decay": [3e-3, 5e-3, 1e-2],
+            "dropout": [0.5, 0.6, 0.7],
+            "filter_lr": [0.001, 0.005, 0.01],
+            "filter_weight_decay": [0.0, 5e-4, 5e-3],
+            "filter_dropout": [0.0, 0.3, 0.5],
+            "alpha": [0.5, 0.7, 0.9],
+        },
+    ),
+    ("actor", "full"): (
+        [{**LOOPS, "features": "row", "K": 2}, {**LOOPS, "features": "row", "K": 1}],
+        {
+            "lr": [0.005, 0.01, 0.05],
+            "weight_decay": [5e-4, 1e-3, 3e-3, 5e-3],
+            "dropout": [0.1, 0.3, 0.5],
+            "filter_dropout": [0.3, 0.5, 0.7, 0.9],
+            "alpha": [0.3, 0.5, 0.7],
+        },
+    ),
+    ("citeseer", "semi"): (
+        [{**LOOPS, "features": "row", "K": 5}, {**LOOPS, "features": "row"}],
+        {
+            "lr": [0.01, 0.02, 0.05],
+            "weight_decay": [1e-3, 5e-3, 1e-2],
+            "dropout": [0.5, 0.7, 0.8],
+            "filter_lr": [0.001, 0.005, 0.01],
+            "filter_dropout": [0.3, 0.5, 0.7, 0.9],
+            "alpha": [0.1, 0.2, 0.5],
+        },
+    ),
+}
+"""A second round around what the first has found, for the cells that had room: structures, and what differs from
+``NUMERIC``."""
 FAMILIES: dict[str, dict[str, Any]] = {
     "global": {"model": "PolyGNN"},
     "agreement": {"model": "NFGNN", "gate": "agreement", "rank": 3},
@@ -78,21 +137,23 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "GPRGNN": {"model": "GPRGNN"},
     "BernNet": {"model": "BernNet"},
 }
-HEAVY = {"computers": 8, "photo": 12, "squirrel": 12, "actor": 16}
-"""Draws on large graphs; 24 on the others."""
+HEAVY = {"computers": 4, "photo": 6, "squirrel": 12, "actor": 16}
+"""Draws on large graphs; 24 on the others. (The first three families of Photo under `full` had 12.)"""
 
 Config = dict[str, Any]
 
 
-def draws(cell: tuple[str, str], family: str) -> list[list[Config]]:
+def draws(cell: tuple[str, str], family: str, narrow: bool = False, most: int = 24) -> list[list[Config]]:
     """Settings to try: a list for every structure, since only numeric settings may differ within a computation."""
     fixed = FAMILIES[family]
     structures = [{}] if family in ("paper", "GPRGNN", "BernNet") else STRUCTURES[cell]
-    number = HEAVY.get(cell[0], 24) * (1 if len(structures) > 1 else 2)
+    number = min(most, HEAVY.get(cell[0], 24)) * (1 if len(structures) > 1 else 2)
     table = PAPER if family == "paper" else NUMERIC
+    if narrow:
+        structures, table = NARROW[cell][0], NUMERIC | NARROW[cell][1]
     out = []
     for i, structure in enumerate(structures):
-        choose = random.Random(f"{cell} {i}")
+        choose = random.Random(f"{cell} {i} {'narrow' if narrow else ''}".strip())
         numeric = [{key: choose.choice(values) for key, values in table.items()} for _ in range(number)]
         if family == "BernNet":
             numeric = [{k: v for k, v in draw.items() if k != "alpha"} for draw in numeric]
@@ -143,14 +204,18 @@ def train_alone(task: tuple[str, str, Config, int]) -> tuple[float, float, int]:
 class Search:
     """One cell and family after the other, every finished configuration a line."""
 
-    def __init__(self, out: Path, pool: ProcessPoolExecutor | None) -> None:
-        self.out, self.pool = out, pool
+    def __init__(self, out: Path, pool: ProcessPoolExecutor | None, narrow: bool, most: int) -> None:
+        self.out, self.pool, self.narrow, self.most = out, pool, narrow, most
         lines = out.read_text().splitlines() if out.exists() else []
         self.done = {(d["dataset"], d["protocol"], d["family"], d["stage"]) for d in map(json.loads, lines)}
 
     def run(self, cell: tuple[str, str], family: str) -> None:
         start, data = time.perf_counter(), load_dataset(cell[0])
-        first = [(c, s) for configs in draws(cell, family) for c, s in self.scores(data, cell, configs, range(3))]
+        first = [
+            (c, s)
+            for configs in draws(cell, family, self.narrow)
+            for c, s in self.scores(data, cell, configs, range(3))
+        ]
         first.sort(key=lambda pair: -sum(v for v, _, _ in pair[1]))
         self.write(cell, family, 1, first)
         finalists = [config for config, _ in first[: 3 if cell[0] in HEAVY else 5]]
@@ -195,12 +260,14 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--cells", default=",".join(":".join(cell) for cell in STRUCTURES))
     parser.add_argument("--families", default=",".join(FAMILIES))
+    parser.add_argument("--draws", type=int, default=24, help="at most so many for a structure")
+    parser.add_argument("--narrow", action="store_true", help="the second round; cells as in NARROW")
     parser.add_argument("--seconds", type=float, default=1e9, help="start nothing new after this time")
     parser.add_argument("--out", type=Path, default=Path("results/search.jsonl"))
     arguments = parser.parse_args()
     start = time.perf_counter()
     pool = ProcessPoolExecutor(arguments.workers) if arguments.device == "cpu" else None
-    search = Search(arguments.out, pool)
+    search = Search(arguments.out, pool, arguments.narrow, arguments.draws)
     for name in arguments.cells.split(","):
         dataset, _, protocol = name.partition(":")
         for family in arguments.families.split(","):

@@ -29,5 +29,5 @@ def test_scores_per_pattern_add_up() -> None:
 
 
 def test_markdown_shows_mean_and_interval() -> None:
-    rows = [{"model": "MLP", "all": summarise([0.5, 0.6])}]
-    assert "| MLP | 55.00 ± 63.53 |" in markdown(rows, "command")
+    tables = {"A graph": [{"model": "MLP", "all": summarise([0.5, 0.6])}]}
+    assert "| MLP | 55.00 ± 63.53 |" in markdown(tables, "command")
