@@ -194,13 +194,15 @@ def analyze(
     json_: Json = False,
 ) -> None:
     """Tell what kind of graph this is, and whether its nodes may need filters of their own: a page with figures."""
-    from nfgnn.report.analyze import analyze_graph, write_analysis
+    from nfgnn.report.analyze import analyze_graph, make_folder, write_analysis
     from nfgnn.report.analyze_print import StepDisplay, print_analysis
 
     data = _load(dataset, root, column, need_labels=False)
+    folder = out or Path("analysis") / (data.get("name") or "graph")
+    make_folder(folder)
     with StepDisplay() as display:
         card = analyze_graph(data, display.told)
-    files = write_analysis(card, out or Path("analysis") / card["name"])
+    files = write_analysis(card, folder)
     if json_:
         print(json.dumps({**card, "files": [str(file) for file in files]}, allow_nan=False))
     else:

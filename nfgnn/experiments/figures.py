@@ -2,7 +2,7 @@
 
 A :class:`Lab` loads a graph or trains a model when a figure asks for it, and never twice. Reported seeds start at 1000.
 The figures themselves are files of :mod:`nfgnn.report.figures`, which also writes them:
-``nfgnn reproduce figures`` or :func:`nfgnn.report.figures.write_figures`.
+``nfgnn reproduce figures`` or :func:`nfgnn.report.figures.write.write_figures`.
 """
 
 from collections.abc import Callable, Sequence

@@ -85,15 +85,24 @@ def _labels(data: Data, figures: dict[str, Any], told: Told) -> dict[str, Any]:
 
 def write_analysis(card: dict[str, Any], folder: Path) -> list[Path]:
     """Write ``index.html``, ``analysis.json`` and the figures as PNG, PDF and SVG; every file whole or not at all."""
+    drawn = {name: find_figure(name).draw(rows) for name, rows in card["figures"].items()}
+    text = json.dumps(card, indent=1, allow_nan=False) + "\n"
+    try:
+        make_folder(folder)
+        files = [path for name, figure in drawn.items() for path in save(figure, folder, name)]
+        atomic_write(folder / "analysis.json", text)
+        atomic_write(folder / "index.html", page(card, drawn))
+    except OSError as error:
+        raise UserError(f"{folder} cannot be written: {error.strerror}; name another place with --out") from None
+    return [folder / "index.html", folder / "analysis.json", *files]
+
+
+def make_folder(folder: Path) -> None:
+    """The folder to write to, made before the long work, so that a mistake in its name costs nothing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise UserError(f"{folder} is not a folder: name another place with --out") from None
-    drawn = {name: find_figure(name).draw(rows) for name, rows in card["figures"].items()}
-    files = [path for name, figure in drawn.items() for path in save(figure, folder, name)]
-    atomic_write(folder / "analysis.json", json.dumps(card, indent=1, allow_nan=False) + "\n")
-    atomic_write(folder / "index.html", page(card, drawn))
-    return [folder / "index.html", folder / "analysis.json", *files]
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made: {error.strerror}; name another place with --out") from None
 
 
 def _defined(value: Any) -> Any:

@@ -17,6 +17,7 @@ from torch_geometric.utils import homophily as pyg_homophily
 from nfgnn.cli import main
 from nfgnn.datasets import load_dataset, mixed_graph
 from nfgnn.errors import UserError
+from nfgnn.experiments.figures import Lab
 from nfgnn.report.analyze import analyze_graph, write_analysis
 from nfgnn.report.analyze_page import page
 from nfgnn.report.figures import find_figure
@@ -127,14 +128,14 @@ class Tags(HTMLParser):
 
 
 def test_the_page_stands_alone_and_trusts_no_name(tmp_path: Path) -> None:
-    card = analyze_graph(own_graph([0, 0, 1, 1, 0, 0, 1, -1], name="<script>&$x^$"))
+    card = analyze_graph(own_graph([0, 0, 1, 1, 0, 0, 1, -1], name="<script>&$x^$図"))
     write_analysis(card, tmp_path)
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
     tags = Tags()
     tags.feed(text)
     assert tags.open == []
     assert "script" not in {tag for tag, _ in tags.seen}
-    assert "&lt;script&gt;&amp;$x^$" in text
+    assert "&lt;script&gt;&amp;$x^$図" in text
     for tag, attributes in tags.seen:
         for key in ("src", "href", "xlink:href"):
             assert (attributes.get(key) or "#").startswith("#"), tag
@@ -175,7 +176,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "here/index.html" in said
     Path("taken").touch()
     assert nfgnn(monkeypatch, "analyze", "karate", "--out", "taken") == 2
-    assert "taken is not a folder" in capsys.readouterr().err
+    assert "taken cannot be made" in capsys.readouterr().err
     assert nfgnn(monkeypatch, "analyze", "nowhere") == 2
 
 
@@ -194,10 +195,8 @@ def test_own_files_with_other_column_names(
 
 
 def test_the_four_graphs_look_as_the_paper_says(data_root: Path) -> None:
-    rows = {
-        name: analyze_graph(load_dataset(name, data_root))["figures"]["homophily_histograms"]["graphs"][0]
-        for name in ("cora", "citeseer", "texas", "actor")
-    }
+    found = find_figure("homophily_histograms").rows(Lab(data_root), ["cora", "citeseer", "texas", "actor"])
+    rows = {row["name"]: row for row in found["graphs"]}
     for name, row in rows.items():
         one, two = (row["S"][hops] for hops in ("1 hop", "within 2 hops"))
         assert two["mean"] > one["mean"]  # shifted to the right

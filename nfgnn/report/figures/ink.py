@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,10 @@ def canvas() -> Iterator[Any]:
     """``matplotlib.pyplot`` under the common style; the same figure gives the same bytes."""
     import matplotlib as mpl
 
-    with figure_style() as plt:
+    with figure_style() as plt, warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "Glyph .* missing"
+        )  # a name in a script that the font lacks is shown as boxes
         mpl.rcParams.update(_RC)
         yield plt
 
