@@ -20,7 +20,7 @@ from nfgnn.training.fit import OnEpoch, fit
 from nfgnn.training.history import History
 from nfgnn.training.metrics import accuracy
 from nfgnn.training.rows import fit_rows
-from nfgnn.transforms import FeatureScaling, observed_part
+from nfgnn.transforms import FeatureScaling
 
 
 class NodeClassifier:
@@ -76,7 +76,7 @@ class NodeClassifier:
         ``checkpoint`` now and then, and go on from it where it is there. Nodes of ``data.unobserved_mask`` and their
         edges are not seen.
         """
-        data = observed_part(data)
+        data = row_data.seen_in_training(data)
         with self._random():
             self._begin(data)
             config = self.config_.training

@@ -15,7 +15,7 @@ from nfgnn.scale import Store
 from nfgnn.scale.loader import MemoryRows, RowLoader, RowSource
 from nfgnn.training.config import RunConfig
 from nfgnn.training.rows import RowTask
-from nfgnn.transforms import FeatureScaling
+from nfgnn.transforms import FeatureScaling, observed_part
 
 _MADE_BY = ("K", "basis", "self_loops", "lambda_max")
 _LAST: dict[Any, TensorCache] = {}
@@ -25,6 +25,21 @@ def store_of(data: Data) -> Store | None:
     """The store whose rows ``data`` stands for, if it is not a graph in memory."""
     store: Store | None = data.get("rows")
     return store
+
+
+def seen_in_training(data: Data) -> Data:
+    """The graph without the nodes that training must not see; a store has none."""
+    store = store_of(data)
+    if store is not None and data.get("unobserved_mask") is not None:
+        raise _nothing_unobserved(store)
+    return observed_part(data)
+
+
+def _nothing_unobserved(store: Store) -> UserError:
+    return UserError(
+        f"the terms in {store.path} were made from the whole graph, so no node of it is unobserved: train on the "
+        "graph itself for the inductive protocol"
+    )
 
 
 def sizes(data: Data) -> tuple[int, int, int]:
@@ -45,6 +60,8 @@ def resolve_config(data: Data, model: str, settings: Mapping[str, Any], protocol
     if store is None:
         return RunConfig.resolve(model, settings, data.get("name"), protocol, preset)
     entry, manifest = find_model(model), store.manifest
+    if protocol == "inductive":
+        raise _nothing_unobserved(store)
     if not issubclass(entry.model, Scalable):
         raise UserError(
             f"{entry.name} cannot be trained on a store, which holds terms and no graph: use ScalableNFGNN or another "

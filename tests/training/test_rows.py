@@ -1,6 +1,5 @@
 """Training on rows: a second, plain implementation of the loop; stores as graphs; interruptions that leave no trace."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -146,8 +145,21 @@ def test_terms_are_computed_once_for_a_graph(monkeypatch: pytest.MonkeyPatch) ->
     assert len(calls) == 3
 
 
+def main_status(*arguments: str) -> object:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["nfgnn", *arguments])
+        try:
+            main()
+        except SystemExit as stop:
+            return stop.code
+    return 0
+
+
 def test_what_does_not_fit_a_store_is_one_sentence(tmp_path: Path) -> None:
     rows = split(small_store(tmp_path / "store", graph()).labels(), "full", 0)
+    assert main_status("train", str(tmp_path / "store"), "--protocol", "inductive") == 2
+    with pytest.raises(UserError, match="so no node of it is unobserved: train on the graph itself"):
+        NodeClassifier("ScalableNFGNN", device="cpu").fit(split(rows, "inductive", 0))
     for settings, message in (
         ({"K": 5}, "was made with K = 3, not 5: leave the setting out, or make a store with it"),
         ({"basis": "monomial"}, "was made with basis = chebyshev, not monomial"),
@@ -200,10 +212,7 @@ def test_kill_minus_nine_at_any_moment_and_resume(tmp_path: Path, monkeypatch: p
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         assert not (tmp_path / "run").exists()
-    for out in ("run", "whole"):
-        monkeypatch.setattr(sys, "argv", ["nfgnn", *command, out])
-        with contextlib.suppress(SystemExit):
-            main()
+    assert [main_status(*command, out) for out in ("run", "whole")] == [0, 0]
     for seed in ("seed-0", "seed-1"):
         for name in ("weights.safetensors", "history.csv", "coefficients.npy"):
             assert (tmp_path / "run" / seed / name).read_bytes() == (tmp_path / "whole" / seed / name).read_bytes()
