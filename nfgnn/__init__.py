@@ -6,7 +6,7 @@
 >>> clf.score(data, data.test_mask)                                       # doctest: +SKIP
 
 Rooms, in the order data walks through them: ``datasets``, ``transforms``, ``basis``, ``propagate``, ``nn``,
-``presets``, ``training``, ``analysis``, ``report``; ``cli`` is the command line.
+``presets``, ``scale``, ``training``, ``analysis``, ``report``; ``cli`` is the command line.
 """
 
 import warnings

@@ -81,12 +81,7 @@ class Scalable(nn.Module):
         return self.row_coefficients(self.rows(x, edge_index, edge_weight))
 
 
-@register_model(
-    "Node-oriented Spectral Filtering for Graph Neural Networks (scalable form)",
-    2022,
-    "O(Knfd + nfh), once O(Kmf)",
-    mini_batch=True,
-)
+@register_model("NFGNN with the filter first (Algorithm 2)", 2022, "O(Knfd + nfh), once O(Kmf)", mini_batch=True)
 class ScalableNFGNN(Scalable):
     r"""Scalable NFGNN (Algorithm 2 of `the paper <https://arxiv.org/abs/2212.03654>`_): the filter, then an MLP.
 

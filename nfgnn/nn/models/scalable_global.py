@@ -10,7 +10,7 @@ from nfgnn.propagate import LambdaMax
 _COST = "O(Knf + nfh), once O(Kmf)"
 
 
-@register_model("NFGNN with one global filter (w/o NF), scalable form", 2022, _COST, mini_batch=True)
+@register_model("PolyGNN with the filter first", 2022, _COST, mini_batch=True)
 class ScalablePolyGNN(Scalable):
     r"""The same as :class:`ScalableNFGNN` with one filter for the whole graph.
 
@@ -43,7 +43,7 @@ class ScalablePolyGNN(Scalable):
         super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, batch_norm)
 
 
-@register_model("Generalised PageRank in the scalable form", 2021, _COST, mini_batch=True)
+@register_model("GPRGNN with the filter first", 2021, _COST, mini_batch=True)
 class ScalableGPRGNN(Scalable):
     r"""The filter of :class:`~nfgnn.nn.models.gprgnn.GPRGNN` on the raw features, then an MLP.
 
@@ -73,7 +73,7 @@ class ScalableGPRGNN(Scalable):
         super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, batch_norm)
 
 
-@register_model("Non-negative Bernstein filter in the scalable form", 2021, _COST, mini_batch=True)
+@register_model("BernNet with the filter first", 2021, _COST, mini_batch=True)
 class ScalableBernNet(Scalable):
     r"""The filter of :class:`~nfgnn.nn.models.bernnet.BernNet` on the raw features, then an MLP.
 
@@ -101,7 +101,7 @@ class ScalableBernNet(Scalable):
         super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, batch_norm)
 
 
-@register_model("Simplified graph convolution in the scalable form", 2019, "O(nfc), once O(Kmf)", mini_batch=True)
+@register_model("SGC with the filter first", 2019, "O(nfc), once O(Kmf)", mini_batch=True)
 class ScalableSGC(Scalable):
     r"""One linear map of :math:`\hat A^K X`, as :class:`~nfgnn.nn.models.sgc.SGC`; the power is computed before.
 
