@@ -28,6 +28,7 @@ PAGES = [
             "getting-started",
             "concepts",
             "bases",
+            "explore",
             "protocols",
             "runs",
             "extending",

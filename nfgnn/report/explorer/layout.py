@@ -54,7 +54,14 @@ def force_layout(
         place = place + force * np.minimum(1, temperature / np.maximum(length, 1e-9))
         if on_step:
             on_step(step + 1, steps)
-    return place
+    return _rein_in(place)
+
+
+def _rein_in(place: np.ndarray) -> np.ndarray:
+    """Nodes that hang on nothing drift off: bring them to the rim, or the map would be empty for their sake."""
+    low, high = np.quantile(place, (0.01, 0.99), axis=0)
+    air = 0.1 * (high - low).max()
+    return np.asarray(np.clip(place, low - air, high + air))
 
 
 def _smooth_start(mean: sparse.csr_array, n: int, seed: int, rounds: int = 30) -> np.ndarray:

@@ -104,6 +104,7 @@ function coefficientChart(sets) {
   return el("div", {}, chart(draw), el("div", { class: "keys" }, ...keys));
 }
 
+const FEW = 10; // an accuracy on fewer nodes than this is hardly one
 const RUN_COLOURS = ["var(--first)", "var(--second)"];
 
 /** Bars: nodes per interval of h; lines: test accuracy of every run. `chosen(b)` is the selected share of interval b. */
@@ -131,11 +132,11 @@ function binChart(chosen, onBin) {
     roving(groups);
     graph.runs.forEach((run, r) => {
       const line = { stroke: RUN_COLOURS[r], "stroke-width": 2, "stroke-dasharray": r ? "5 3" : null, "pointer-events": "none" };
-      const dots = page.bins.flatMap((bin, b) => (bin.tested ? [[x((bin.low + bin.high) / 2), score(bin.accuracy[r])]] : []));
+      const dots = page.bins.flatMap((bin) => (bin.tested ? [[x((bin.low + bin.high) / 2), score(bin.accuracy[r]), bin.tested < FEW]] : []));
       root.append(svg("path", { d: dots.map(([u, v], k) => `${k ? "L" : "M"}${u.toFixed(1)} ${v.toFixed(1)}`).join(""), fill: "none", ...line }));
-      for (const [u, v] of dots) {
-        root.append(r ? svg("rect", { x: u - 4, y: v - 4, width: 8, height: 8, fill: RUN_COLOURS[r], "pointer-events": "none" })
-          : svg("circle", { cx: u, cy: v, r: 4.2, fill: RUN_COLOURS[r], "pointer-events": "none" }));
+      for (const [u, v, few] of dots) {
+        const paint = { fill: few ? "var(--card)" : RUN_COLOURS[r], stroke: RUN_COLOURS[r], "stroke-width": 1.6, "pointer-events": "none" };
+        root.append(r ? svg("rect", { x: u - 3.5, y: v - 3.5, width: 7, height: 7, ...paint }) : svg("circle", { cx: u, cy: v, r: 3.8, ...paint }));
       }
     });
     return root;

@@ -101,7 +101,7 @@ function start() {
     byId("notice").textContent = `This page carries a random sample of ${count(page.shown)} of ${count(page.numNodes)} nodes. The map, the search and selections speak of the sample; the intervals of homophily, the accuracies in them and the mean filters are those of all nodes.`;
   }
   const missing = page.numWithoutHomophily ? ` In no interval, because they have no class or no labelled neighbour: ${plural(page.numWithoutHomophily, "node")}.` : "";
-  byId("bins-note").textContent = `Bars count all nodes, accuracy is that of test nodes.${missing}`;
+  byId("bins-note").textContent = `Bars count all nodes, accuracy is that of test nodes; hollow marks rest on fewer than ${FEW} of them.${missing}`;
   byId("query").placeholder = page.ids ? "id, or #number" : "number";
   options("layout", page.layouts.map((layout) => layout.name), placeNodes);
   options("colour", ways.map((way) => way.title), (k) => { look.colouring = ways[k]; showLegend(); map.redraw(); });
