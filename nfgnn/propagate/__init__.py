@@ -13,6 +13,7 @@ from nfgnn.propagate.recurrence import (
     mix_terms,
     mixing_matrix,
     neighbourhood_means,
+    paired_terms,
     polynomial_terms,
     recurrence_terms,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "mix_terms",
     "mixing_matrix",
     "neighbourhood_means",
+    "paired_terms",
     "polynomial_terms",
     "recurrence_terms",
     "scaled_laplacian",

@@ -57,6 +57,15 @@ def recurrence_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int)
     return terms
 
 
+def paired_terms(x: Tensor, held: Tensor, operator: ScaledLaplacian, basis: Basis, K: int) -> tuple[Tensor, Tensor]:
+    """:func:`recurrence_terms` of two signals by one recurrence over the columns of both; ``held`` has no gradient.
+
+    A product reads the graph once whatever the number of columns, so a second signal costs little.
+    """
+    terms: tuple[Tensor, Tensor] = _PairedTerms.apply(x, held, operator, folded_table(basis, K, operator.lambda_max))
+    return terms
+
+
 def neighbourhood_means(x: Tensor, operator: ScaledLaplacian, steps: int) -> Tensor:
     r""":math:`P^k X` for k = 0 … ``steps`` with the average over neighbours :math:`P = D^{-1} A`,
     ``[steps + 1, n, channels]``.
@@ -112,6 +121,33 @@ class _Terms(Function):
         info: Any, in_dims: tuple[int | None, ...], x: Tensor, operator: ScaledLaplacian, table: Table
     ) -> tuple[Tensor, int]:
         return unfold(_Terms.apply(fold(x, in_dims[0]), operator, table), info.batch_size), 2
+
+
+@quick
+class _PairedTerms(Function):
+    """:class:`_Terms` of two signals; backward goes only the first one's gradient."""
+
+    @staticmethod
+    def forward(x: Tensor, held: Tensor, operator: ScaledLaplacian, table: Table) -> tuple[Tensor, Tensor]:
+        width = x.shape[1]
+        terms: Tensor = backend(x).terms(torch.cat([x, held], 1), operator, table)
+        return terms[..., :width].contiguous(), terms[..., width:].contiguous()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, ScaledLaplacian, Table], output: Any) -> None:
+        _, _, ctx.operator, ctx.table = inputs
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, None, None, None]:
+        return _Adjoint.apply(grad, ctx.operator, ctx.table), None, None, None
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], x: Tensor, held: Tensor, operator: ScaledLaplacian, table: Table
+    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        pair = _PairedTerms.apply(fold(x, in_dims[0]), fold(held, in_dims[1]), operator, table)
+        return (unfold(pair[0], info.batch_size), unfold(pair[1], info.batch_size)), (2, 2)
 
 
 @quick

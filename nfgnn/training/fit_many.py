@@ -3,6 +3,9 @@
 The weights of S runs lie in one matrix, a row each. ``torch.func`` maps the one model definition over the rows; where
 it meets a sparse product, the runs become columns of a single one (:mod:`nfgnn.propagate.columns`). An epoch (training
 step, evaluation, bookkeeping) needs no answer from the device, so on a GPU it is captured once and replayed.
+
+The evaluation of an epoch and the training pass of the next one have the same weights, so they are computed together:
+a model that has a method ``both`` shares work between them.
 """
 
 import copy
@@ -24,6 +27,7 @@ from nfgnn.training.config import TrainingConfig
 from nfgnn.training.history import History
 
 _RATES = ("dropout", "filter_dropout")
+Tree = dict[str, Tensor]
 _LOOK_EVERY = 25  # epochs between two looks at what a GPU has done
 
 
@@ -57,7 +61,7 @@ def fit_many(
             if data.x.is_cuda and plain_epochs == 2:  # by now every kernel is compiled
                 run_epoch = _captured(state.epoch)
             look = not data.x.is_cuda or done % _LOOK_EVERY == 0
-            if look and on_epochs is not None:
+            if look and done > 1 and on_epochs is not None:
                 on_epochs(state.histories())
             active = int(state.active.sum()) if look else len(members)
             if active == 0:
@@ -65,6 +69,8 @@ def fit_many(
             if active <= len(state.rows) // 2:
                 state.retire()
                 run_epoch, plain_epochs = state.epoch, 0
+        if active > 0:
+            state.note(*state.evaluate())
     histories = state.histories()
     for history in histories:
         history.seconds = (time.perf_counter() - start) / len(members)
@@ -87,6 +93,7 @@ class _State:
         self.y = data.y.clamp(min=0)
         device = self.y.device
         self.template = copy.deepcopy(members[0].model)
+        self.both = _Both(self.template)
         self._warm_up()
         self.layout = _Layout(members[0].model)
         self.theta = torch.stack([self.layout.flatten(member.model) for member in members])
@@ -126,35 +133,44 @@ class _State:
         self.template.zero_grad()
 
     def epoch(self) -> None:
-        """A training step, an evaluation and what follows from it."""
-        gradients, train_loss = self._gradients()
+        """A training pass and the evaluation of the same weights, what follows from the latter, and a step."""
+        gradients, train_loss, val_loss, accuracy = self._pass()
+        self.note(val_loss, accuracy)
+        self.seen[:, 0].index_copy_(0, self.t, train_loss.double()[None])
         self.adam.step(self.theta, self.layout.join(gradients), self.active)
-        val_loss, accuracy = self._evaluate()
-        self.seen.index_copy_(0, self.t, torch.stack([train_loss, val_loss, accuracy]).double()[None])
-        stop = (self.t >= self.patience) & (val_loss.double() > self.window.mean(0))
-        self.window.index_copy_(0, self.t % self.patience, val_loss.double()[None])
         self.t += 1
+
+    def note(self, val_loss: Tensor, accuracy: Tensor) -> None:
+        """Keep what the evaluation after step t tells, and who stops; that before the first step tells nothing."""
+        last = self.t - 1
+        self.seen[:, 1:].index_copy_(0, last.clamp(min=0), torch.stack([val_loss, accuracy]).double()[None])
+        stop = (last >= self.patience) & (val_loss.double() > self.window.mean(0))
+        self.window.index_copy_(0, last % self.patience, val_loss.double()[None])
         self.epochs.copy_(torch.where(self.active, self.t, self.epochs))
-        self._keep(self.active & (val_loss < self.best_loss), val_loss)
+        self._keep(self.active & (val_loss < self.best_loss) & (self.t > 0), val_loss)
         self.active &= ~stop
 
-    def _gradients(self) -> tuple[dict[str, Tensor], Tensor]:
-        self.template.train()
+    def _pass(self) -> tuple[dict[str, Tensor], Tensor, Tensor, Tensor]:
+        """Gradients and training loss, validation loss and accuracy, all of the weights as they are."""
 
-        def loss(
-            views: dict[str, Tensor], constants: dict[str, Tensor], rates: dict[str, Tensor], mask: Tensor
-        ) -> Tensor:
-            return self._losses(views, constants, rates, mask)[0]
+        def loss(views: Tree, constants: Tree, rates: Tree, train: Tensor, val: Tensor) -> tuple[Tensor, Any]:
+            with _rates_set(self.template, rates):
+                parameters = {f"model.{name}": value for name, value in (views | constants).items()}
+                logits, held = functional_call(self.both, parameters, self.inputs)
+            return self._loss(logits, train), (self._loss(held, val), self._accuracy(held, val))
 
-        gradients, value = self._mapped(grad_and_value(loss))(self.views, self.constants, self.rates, self.train)
-        return gradients, value
+        gradients, (train_loss, aux) = self._mapped(grad_and_value(loss, has_aux=True))(
+            self.views, self.constants, self.rates, self.train, self.val
+        )
+        return gradients, train_loss, *aux
 
-    def _evaluate(self) -> tuple[Tensor, Tensor]:
+    def evaluate(self) -> tuple[Tensor, Tensor]:
+        """Validation loss and accuracy."""
         self.template.eval()
 
-        def scores(views: dict[str, Tensor], constants: dict[str, Tensor], mask: Tensor) -> tuple[Tensor, Tensor]:
-            loss, logits = self._losses(views, constants, {}, mask)
-            return loss, ((logits.argmax(-1) == self.y) & mask).sum() / mask.sum()
+        def scores(views: Tree, constants: Tree, mask: Tensor) -> tuple[Tensor, Tensor]:
+            logits: Tensor = functional_call(self.template, views | constants, self.inputs)
+            return self._loss(logits, mask), self._accuracy(logits, mask)
 
         loss, accuracy = self._mapped(scores)(self.views, self.constants, self.val)
         return loss, accuracy
@@ -165,14 +181,14 @@ class _State:
             return vmap(function, randomness="different")
         return lambda *trees: tree_map(lambda t: t[None], function(*tree_map(lambda t: t[0], trees)))
 
-    def _losses(
-        self, views: dict[str, Tensor], constants: dict[str, Tensor], rates: dict[str, Tensor], mask: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Mean cross-entropy over the nodes of the mask, and the logits."""
-        with _rates_set(self.template, rates):
-            logits: Tensor = functional_call(self.template, {**views, **constants}, self.inputs)
+    def _loss(self, logits: Tensor, mask: Tensor) -> Tensor:
+        """Mean cross-entropy over the nodes of the mask."""
         surprise = -logits.log_softmax(-1).gather(1, self.y[:, None])[:, 0]
-        return torch.where(mask, surprise, 0.0).sum() / mask.sum(), logits
+        return torch.where(mask, surprise, 0.0).sum() / mask.sum()
+
+    def _accuracy(self, logits: Tensor, mask: Tensor) -> Tensor:
+        correct: Tensor = (logits.argmax(-1) == self.y) & mask
+        return correct.sum() / mask.sum()
 
     def _keep(self, improved: Tensor, val_loss: Tensor) -> None:
         self.best_loss.copy_(torch.where(improved, val_loss, self.best_loss))
@@ -202,6 +218,21 @@ class _State:
             parameters = dict(member.model.named_parameters())
             for name, view in views.items():
                 parameters[name].copy_(view[s])
+
+
+class _Both(nn.Module):
+    """A model whose output is that of training and, without a gradient, that of evaluation."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, *inputs: Any) -> tuple[Tensor, Tensor]:
+        if hasattr(self.model, "both"):
+            return self.model.both(*inputs)  # type: ignore[operator, no-any-return]
+        with torch.no_grad():
+            held = self.model.eval()(*inputs)
+        return self.model.train()(*inputs), held
 
 
 class _Layout:

@@ -1,13 +1,14 @@
 """The node-oriented filter."""
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from nfgnn.basis import Basis, Response, initial_response, resolve_basis
+from nfgnn.basis import Basis, Response
 from nfgnn.nn.conv.gates import GATES
-from nfgnn.propagate import LambdaMax, ScaledLaplacian, polynomial_terms, scaled_laplacian
+from nfgnn.nn.conv.polynomial import PolynomialConv
+from nfgnn.propagate import LambdaMax, ScaledLaplacian, mix_terms, recurrence_terms
 
 
-class NFConv(nn.Module):
+class NFConv(PolynomialConv):
     r"""The node-oriented spectral filter of `Node-oriented Spectral Filtering for Graph Neural Networks
     <https://arxiv.org/abs/2212.03654>`_ (Algorithm 1): every node has a polynomial filter of its own.
 
@@ -54,26 +55,22 @@ class NFConv(nn.Module):
         self_loops: bool = False,
         lambda_max: LambdaMax = 2.0,
     ) -> None:
-        super().__init__()
-        if K < 0:
-            raise ValueError(f"K is the degree of the filter and must not be negative, got {K}")
+        super().__init__(K, basis, init, alpha, self_loops, lambda_max)
         if rank < 1:
             raise ValueError(f"rank is the number of base filters and must be at least 1, got {rank}")
         if gate not in GATES:
             raise ValueError(f"unknown gate '{gate}': choose one of {', '.join(GATES)}")
-        self.channels, self.K, self.rank, self.basis = channels, K, rank, resolve_basis(basis)
-        self.init, self.alpha = init, alpha
-        self.self_loops, self.lambda_max = self_loops, lambda_max
+        self.channels, self.rank = channels, rank
         self.gate = GATES[gate](channels, K, rank, activation)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw W anew and start every node at the initial response."""
-        self.gate.reset_parameters(self.basis.project(initial_response(self.init, self.alpha, self.K), self.K))
+        self.gate.reset_parameters(self.initial_coefficients())
 
-    def operator(self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None) -> ScaledLaplacian:
-        """The operator that the filters are polynomials of."""
-        return scaled_laplacian(edge_index, edge_weight, x.shape[-2], self.self_loops, self.lambda_max)
+    def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian) -> Tensor:
+        """The sum of the recurrence's terms ``[K + 1, n, channels]`` under every node's own coefficients."""
+        return self.gate.filter(mix_terms(terms, self.basis, self.K), x, operator)
 
     def forward(
         self,
@@ -84,9 +81,11 @@ class NFConv(nn.Module):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """"""
         operator = self.operator(x, edge_index, edge_weight)
-        terms = polynomial_terms(x, operator, self.basis, self.K)
-        out: Tensor = self.gate.filter(terms, x, operator)
-        return (out, self.gate(terms, x, operator).T) if return_coefficients else out
+        terms = recurrence_terms(x, operator, self.basis, self.K)
+        out = self.filter(terms, x, operator)
+        if not return_coefficients:
+            return out
+        return out, self.gate(mix_terms(terms, self.basis, self.K), x, operator).T
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.channels}, K={self.K}, rank={self.rank}, basis={self.basis})"

@@ -3,11 +3,12 @@
 import torch
 from torch import Tensor, nn
 
-from nfgnn.basis import Basis, Response, initial_response, resolve_basis
-from nfgnn.propagate import LambdaMax, ScaledLaplacian, mixing_matrix, recurrence_terms, scaled_laplacian
+from nfgnn.basis import Basis, Response
+from nfgnn.nn.conv.polynomial import PolynomialConv
+from nfgnn.propagate import LambdaMax, ScaledLaplacian, mixing_matrix, recurrence_terms
 
 
-class PolyConv(nn.Module):
+class PolyConv(PolynomialConv):
     r"""One polynomial filter for the whole graph, the node-oriented filter "without NF".
 
     .. math:: Z = \sum_{k=0}^{K} γ_k\, p_k(\tilde L)\, X
@@ -40,27 +41,27 @@ class PolyConv(nn.Module):
         lambda_max: LambdaMax = 2.0,
         learnable: bool = True,
     ) -> None:
-        super().__init__()
-        if K < 0:
-            raise ValueError(f"K is the degree of the filter and must not be negative, got {K}")
-        self.K, self.basis = K, resolve_basis(basis)
-        self.init, self.alpha = init, alpha
-        self.self_loops, self.lambda_max = self_loops, lambda_max
+        super().__init__(K, basis, init, alpha, self_loops, lambda_max)
         self.gamma = nn.Parameter(torch.empty(K + 1), requires_grad=learnable)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Back to the initial response."""
         with torch.no_grad():
-            self.gamma.copy_(self.basis.project(initial_response(self.init, self.alpha, self.K), self.K))
-
-    def operator(self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None) -> ScaledLaplacian:
-        """The operator that this filter is a polynomial of."""
-        return scaled_laplacian(edge_index, edge_weight, x.shape[-2], self.self_loops, self.lambda_max)
+            self.gamma.copy_(self.initial_coefficients())
 
     def coefficients(self) -> Tensor:
         """The coefficients in the basis, ``[K + 1]``."""
         return self.gamma
+
+    def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian) -> Tensor:
+        """The sum of the recurrence's terms ``[K + 1, n, channels]`` under the coefficients.
+
+        One filter for all nodes: changing the basis of its K + 1 coefficients spares changing that of the terms.
+        """
+        gamma = self.coefficients()
+        mixing = mixing_matrix(self.basis, self.K, gamma.dtype, gamma.device)
+        return torch.einsum("k,knc->nc", gamma if mixing is None else gamma @ mixing, terms)
 
     def forward(
         self,
@@ -70,13 +71,9 @@ class PolyConv(nn.Module):
         return_coefficients: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
         """"""
-        terms = recurrence_terms(x, self.operator(x, edge_index, edge_weight), self.basis, self.K)
-        gamma = self.coefficients()
-        mixing = mixing_matrix(self.basis, self.K, gamma.dtype, gamma.device)
-        # One filter for all nodes: changing the basis of its K + 1 coefficients spares changing that of the terms.
-        weights = gamma if mixing is None else gamma @ mixing
-        out = torch.einsum("k,knc->nc", weights, terms)
-        return (out, gamma.expand(x.shape[0], -1)) if return_coefficients else out
+        operator = self.operator(x, edge_index, edge_weight)
+        out = self.filter(recurrence_terms(x, operator, self.basis, self.K), x, operator)
+        return (out, self.coefficients().expand(x.shape[0], -1)) if return_coefficients else out
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(K={self.K}, basis={self.basis})"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from nfgnn.nn.conv import NFConv, PolyConv
@@ -55,6 +56,12 @@ class Decoupled(nn.Module):
         """"""
         out: Tensor = self.prop(self.scores(x, edge_index, edge_weight), edge_index, edge_weight)
         return out
+
+    def both(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The logits of training, and those of evaluation without a gradient; one recurrence serves both."""
+        with torch.no_grad():
+            held = self.eval().scores(x, edge_index, edge_weight)
+        return self.prop.both(self.train().scores(x, edge_index, edge_weight), held, edge_index, edge_weight)
 
     def coefficients(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Ψ: the filter coefficients of every node in the basis of ``prop``, ``[n, K + 1]``."""
