@@ -19,6 +19,7 @@ from nfgnn.errors import UserError
 from nfgnn.report.explorer import explorer_rows, find_subject, homophily_bins, write_page
 from nfgnn.report.explorer.layout import force_layout, principal_components
 from nfgnn.report.explorer.page import pack_codes, pack_numbers, page_content, render
+from nfgnn.report.explorer.rows import PARTS
 from nfgnn.report.explorer.sample import take_sample
 from nfgnn.training import load_run
 from nfgnn.transforms import split
@@ -55,6 +56,18 @@ def test_rows_are_the_runs_own_numbers(model: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(filters.psi @ filters.terms.T, responses, atol=1e-5)
     np.testing.assert_allclose(filters.terms @ filters.class_means[1], responses[data.y == 1].mean(0), atol=1e-5)
     np.testing.assert_allclose(filters.terms @ filters.mean, responses.mean(0), atol=1e-5)
+
+
+def test_unobserved_nodes_are_a_part_of_their_own(tmp_path: Path) -> None:
+    data = awkward_graph()
+    run = train_run(tmp_path / "run", "NFGNN", data, protocol="inductive")
+    rows, graph = explorer_rows(find_subject(run), data), split(data, "inductive", 0)
+    np.testing.assert_array_equal(rows.part == PARTS.index("unobserved"), graph.unobserved_mask)
+    classifier = load_run(run, seed=0)
+    assert rows.accuracy(0, graph.unobserved_mask.numpy()) == pytest.approx(
+        classifier.score(data, graph.unobserved_mask)
+    )
+    assert rows.accuracy(0) == pytest.approx(classifier.score(data, graph.test_mask | graph.unobserved_mask))
 
 
 def test_homophily_and_entropy_by_hand(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from nfgnn.report.explorer.subject import Subject
 from nfgnn.training import NodeClassifier, load_run
 from nfgnn.transforms import split
 
-PARTS = ("none", "training", "validation", "test")
+PARTS = ("none", "training", "validation", "test", "unobserved")
 _POINTS, _BINS = 81, 10
 
 
@@ -88,13 +88,18 @@ class ExplorerRows:
     layouts: list[Layout]
     runs: list[RunColumns]
 
+    @property
+    def tested(self) -> np.ndarray:
+        """Test nodes; under the inductive protocol observed and unobserved ones."""
+        return self.part >= PARTS.index("test")
+
     def correct(self, run: int) -> np.ndarray:
         """Whether a run is right about a node; False where the class is not known."""
         return np.asarray(self.runs[run].predicted == self.label)
 
     def accuracy(self, run: int, nodes: np.ndarray | None = None) -> float:
         """Share of right predictions among test nodes (of a mask); NaN where there is none."""
-        tested = self.part == PARTS.index("test") if nodes is None else nodes & (self.part == PARTS.index("test"))
+        tested = self.tested if nodes is None else nodes & self.tested
         return float(self.correct(run)[tested].mean()) if tested.any() else float("nan")
 
 
@@ -128,7 +133,7 @@ def homophily_bins(rows: ExplorerRows, bins: int = _BINS) -> list[dict[str, Any]
     table = []
     for i in range(bins):
         inside = place == i
-        tested = int((inside & (rows.part == PARTS.index("test"))).sum())
+        tested = int((inside & rows.tested).sum())
         scores = [rows.accuracy(run, inside) if tested else None for run in range(len(rows.runs))]
         interval = {"low": i / bins, "high": (i + 1) / bins}
         table.append({**interval, "nodes": int(inside.sum()), "tested": tested, "accuracy": scores})
@@ -189,6 +194,7 @@ def _link_layout(edge_index: np.ndarray, n: int, on_step: OnStep | None) -> Layo
 
 def _parts(data: Data) -> np.ndarray:
     part = np.zeros(data.num_nodes, np.int64)
-    for i, name in enumerate(("train", "val", "test"), start=1):
-        part[data[f"{name}_mask"].numpy()] = i
+    for i, name in enumerate(("train", "val", "test", "unobserved"), start=1):
+        if data.get(f"{name}_mask") is not None:
+            part[data[f"{name}_mask"].numpy()] = i
     return part

@@ -80,6 +80,6 @@ function colourings() {
     { colour: grey(), shape: 0, name: "class unknown" },
   ], (i) => (graph.label[i] < 0 ? 4 : isRight(0, i) ? (isRight(1, i) ? 2 : 0) : isRight(1, i) ? 1 : 3)));
   ways.push(kinds("part", "part of the split", () => page.parts.map((name, p) => (
-    { ...(p ? kind(p - 1) : kind(-1)), shape: [0, 0, 1, 2][p], name: p ? name : "in no part" })), (i) => graph.part[i]));
+    { ...(p ? kind(p - 1) : kind(-1)), shape: [0, 0, 1, 2, 3][p], name: p ? name : "in no part" })), (i) => graph.part[i]));
   return ways;
 }

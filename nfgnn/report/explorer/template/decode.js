@@ -38,7 +38,7 @@ const graph = {
     filters: run.filters && { ...run.filters, orders: run.filters.mean.length, psi: unpack(run.filters.psi) },
   })),
 };
-const TEST = page.parts.indexOf("test");
+const isTested = (i) => graph.part[i] >= page.parts.indexOf("test"); // unobserved nodes stand after it
 const numClasses = page.classNames.length;
 
 const className = (c) => (c < 0 ? "unknown" : page.classNames[c]);

@@ -105,7 +105,8 @@ function start() {
   byId("query").placeholder = page.ids ? "id, or #number" : "number";
   options("layout", page.layouts.map((layout) => layout.name), placeNodes);
   options("colour", ways.map((way) => way.title), (k) => { look.colouring = ways[k]; showLegend(); map.redraw(); });
-  options("part", ["all", ...page.parts.slice(1)], (k) => { look.part = k; map.redraw(); });
+  const parts = page.parts.map((_, part) => part).filter((part) => !part || graph.part.includes(part));
+  options("part", parts.map((part) => (part ? page.parts[part] : "all")), (k) => { look.part = parts[k]; map.redraw(); });
   byId("search").addEventListener("submit", search);
   byId("zoom-in").addEventListener("click", () => map.zoomBy(1.5));
   byId("zoom-out").addEventListener("click", () => map.zoomBy(1 / 1.5));

@@ -90,7 +90,7 @@ function statistics(selection) {
   for (let i = 0; i < graph.size; i++) if (selection[i]) nodes.push(i);
   const mean = (list) => list.reduce((sum, x) => sum + x, 0) / list.length;
   const known = (values) => mean(nodes.map((i) => values[i]).filter(Number.isFinite));
-  const tested = nodes.filter((i) => graph.part[i] === TEST);
+  const tested = nodes.filter(isTested);
   const classes = new Map();
   for (const i of nodes) classes.set(graph.label[i], (classes.get(graph.label[i]) ?? 0) + 1);
   return {
