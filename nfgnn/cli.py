@@ -287,7 +287,8 @@ def tune(
 @app.command(epilog="Example:  nfgnn reproduce full --datasets texas,cornell --runs 10 --root DATA")
 def reproduce(
     items: Annotated[
-        list[str], typer.Argument(metavar="ITEM…", help="semi full large inductive ablation k-rank time figures all")
+        list[str],
+        typer.Argument(metavar="ITEM…", help="semi full large inductive ablation orientation k-rank time figures all"),
     ],
     datasets: Annotated[
         str | None, typer.Option(help="Only these graphs, with commas; also graphs of your own.")

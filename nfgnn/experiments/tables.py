@@ -26,7 +26,7 @@ class Row:
     label: str
     model: str
     preset: str | None = None
-    """``"best"`` or ``"paper"``; ``None`` is the item's."""
+    """A kind of preset, such as ``"best"`` or ``"paper"``; ``None`` is the item's."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What this row changes of the preset."""
     paper: str | None = None
@@ -107,6 +107,15 @@ def _ablation_pairs() -> Pairs:
     return (*pairs, *((f"Chebyshev, gate '{gate}'", "Chebyshev without NF") for gate in GATES if gate != "term"))
 
 
+def _orientation() -> list[Row]:
+    """Each has its own presets, found with the same effort."""
+    return [
+        Row(GLOBAL, "PolyGNN", "best"),
+        Row("NFGNN, Algorithm 1", "NFGNN", "term"),
+        Row("NFGNN, agreement", "NFGNN", "agreement"),
+    ]
+
+
 def _degrees_and_ranks() -> list[Row]:
     settings = [{"K": K, "rank": rank, "gate": "term"} for K in (1, 3, 5, 10) for rank in (1, 3, 5)]
     return [Row(f"K = {values['K']}, d = {values['rank']}", "NFGNN", settings=values) for values in settings]
@@ -140,6 +149,11 @@ ITEMS: dict[str, Item] = {
         "Three bases, without and with node orientation",
         _columns("semi", "cora", "citeseer", "pubmed") + _columns("full", "chameleon", "actor", "texas"),
         _ablation, 20, comparisons=_ablation_pairs, preset="paper",
+    ),
+    "orientation": Item(
+        "One global filter, Algorithm 1's gate, and the gate from agreement with the neighbourhood",
+        _columns("semi", *_SMALL) + _columns("full", *_SMALL), _orientation, 50,
+        comparisons=lambda: (("NFGNN, Algorithm 1", GLOBAL), ("NFGNN, agreement", GLOBAL)),
     ),
     "k-rank": Item(
         "Degree K and rank d",

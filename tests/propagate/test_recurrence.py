@@ -7,7 +7,7 @@ from dense import function_of
 from dense import scaled_laplacian as dense_laplacian
 
 from nfgnn.basis import BASES, resolve_basis
-from nfgnn.propagate import polynomial_terms, scaled_laplacian
+from nfgnn.propagate import paired_terms, polynomial_terms, recurrence_terms, scaled_laplacian
 
 N = 40
 
@@ -100,3 +100,19 @@ def test_rows_must_match_the_graph() -> None:
     operator = scaled_laplacian(random_graph(15, 0.3, 0), num_nodes=15)
     with pytest.raises(ValueError, match="x has 14 rows, the graph has 15 nodes"):
         polynomial_terms(torch.ones(14, 2), operator, resolve_basis("chebyshev"), 2)
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_two_signals_share_a_recurrence_and_one_has_a_gradient(name: str) -> None:
+    operator = scaled_laplacian(random_graph(N, 0.15, 0), num_nodes=N)
+    basis, x = resolve_basis(name), torch.randn(4, N, 3, dtype=torch.float64, requires_grad=True)
+    held = torch.randn(4, N, 2, dtype=torch.float64)
+    terms, held_terms = torch.vmap(lambda a, b: paired_terms(a, b, operator, basis, 6))(x, held)
+    single = torch.stack([recurrence_terms(a, operator, basis, 6) for a in x])
+    torch.testing.assert_close(terms, single)
+    torch.testing.assert_close(held_terms, torch.stack([recurrence_terms(b, operator, basis, 6) for b in held]))
+    assert not held_terms.requires_grad
+    weights = torch.randn_like(terms)
+    (ours,) = torch.autograd.grad(terms, x, weights)
+    (expected,) = torch.autograd.grad(single, x, weights)
+    torch.testing.assert_close(ours, expected)
