@@ -131,6 +131,31 @@ def test_a_brush_selects_what_lies_inside(browser: Any, file: Path, rows: Explor
         assert page.locator("#selection dt").count() == 0
 
 
+def test_zoom_move_and_parts(browser: Any, file: Path, rows: ExplorerRows) -> None:
+    with opened(browser, file) as page:
+        box, before = page.locator("#overlay").bounding_box(), places(page, range(160))
+        middle = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
+        page.get_by_role("button", name="Zoom in").click()
+        page.keyboard.down("Shift")
+        page.mouse.move(*middle)
+        page.mouse.down()
+        page.mouse.move(middle[0] + 30, middle[1] - 20, steps=3)
+        page.mouse.up()
+        page.keyboard.up("Shift")
+        centre = np.array([box["width"], box["height"]]) / 2
+        expected = centre + 1.5 * (before - centre) + [30, -20]
+        np.testing.assert_allclose(places(page, range(160)), expected, atol=0.5)
+        page.get_by_role("button", name="Fit").click()
+        page.select_option("#part", label="validation")
+        page.mouse.move(box["x"] + 2, box["y"] + 2)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] - 2, box["y"] + box["height"] - 2, steps=3)
+        page.mouse.up()
+        held_out = rows.part == PARTS.index("validation")
+        assert facts(page, "#selection")["selected"].startswith(f"{held_out.sum()} nodes (")
+        assert facts(page, "#selection")["test accuracy of NFGNN"] == "no test nodes"
+
+
 def test_an_interval_selects_its_nodes(browser: Any, file: Path, rows: ExplorerRows) -> None:
     table = homophily_bins(rows)
     with opened(browser, file) as page:
