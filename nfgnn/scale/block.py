@@ -55,8 +55,12 @@ def compute_block(job: Job, block: int, attempt: str = "partial", tick: Tick = l
     checksums = json.loads(p.read_text()) if (p := partial / "checksums.json").is_file() else {}
     for k, term in _terms(job, block, partial):
         checksums[str(k)] = _keep(job, term, term_file(partial, k))
-        write_json(partial / "checksums.json", checksums)
+        write_json(partial / "checksums.json", checksums, wait=False)
         tick()
+    for k in range(job.settings.K + 1):  # once: waiting for the disk after every term would take longer than the terms
+        with NpyFile.open(term_file(partial, k)) as file:
+            file.sync()
+    write_json(partial / "checksums.json", checksums)
     try:
         partial.rename(final)
     except OSError:
@@ -120,5 +124,4 @@ def _keep(job: Job, term: Tensor, path: Path) -> list[str]:
             stored = as_stored(piece, dtype)
             sums.append(checksum([stored.reshape(-1).view(np.uint8).data]))
             file.write(first, stored)
-        file.finish()
     return sums

@@ -90,13 +90,14 @@ class Manifest:
             raise UserError(f"{path}: is damaged ({type(error).__name__}: {error}); precompute it again") from None
 
 
-def write_json(path: Path, content: object) -> None:
-    """A JSON file that is there whole or not at all, on the disk when this returns."""
+def write_json(path: Path, content: object, wait: bool = True) -> None:
+    """A JSON file that is there whole or not at all; on the disk when this returns, unless told not to wait."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     with partial.open("w", encoding="utf-8") as file:
         json.dump(content, file, indent=1, ensure_ascii=False)
         file.flush()
-        os.fsync(file.fileno())
+        if wait:
+            os.fsync(file.fileno())
     partial.replace(path)
 
 

@@ -7,6 +7,7 @@ rounds them.
 """
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,23 +63,30 @@ class RowBlock:
 def row_blocks(folder: Path, entries: int) -> Iterator[RowBlock]:
     """All rows in blocks of at most so many entries (a longer row is a block of its own)."""
     scale = _all(folder / "scale.npy")
-    n = scale.numel()
-    weights = NpyFile.open(folder / "weight.npy") if (folder / "weight.npy").is_file() else None
-    with NpyFile.open(folder / "indptr.npy") as pointers, NpyFile.open(folder / "indices.npy") as columns:
-        first = 0
-        while first < n:
-            bounds = pointers.read(first, min(first + _ROWS, n) + 1)
-            last = first + max(1, int(np.searchsorted(bounds, bounds[0] + entries, side="right")) - 1)
-            start, stop = int(bounds[0]), int(bounds[last - first])
-            indptr = torch.from_numpy((bounds[: last - first + 1] - start).astype(np.int32))
-            indices = torch.from_numpy(columns.read(start, stop))
-            weight = None if weights is None else torch.from_numpy(weights.read(start, stop))
-            values = normalised(indptr, indices, weight, scale[first:last], scale).float()
-            matrix = torch.sparse_csr_tensor(indptr, indices, values, (last - first, n), check_invariants=False)
-            yield RowBlock(first, last, matrix)
-            first = last
-    if weights is not None:
-        weights.close()
+    n, weighted = scale.numel(), (folder / "weight.npy").is_file()
+    with ExitStack() as stack:
+        names = ("indptr", "indices", "weight")[: 3 if weighted else 2]
+        pointers, *files = (stack.enter_context(NpyFile.open(folder / f"{name}.npy")) for name in names)
+        for chunk in range(0, n, _ROWS):
+            bounds = pointers.read(chunk, min(chunk + _ROWS, n) + 1)
+            for first, last in _cuts(bounds, entries):
+                start, stop = int(bounds[first]), int(bounds[last])
+                indptr = torch.from_numpy((bounds[first : last + 1] - start).astype(np.int32))
+                indices, *weight = (torch.from_numpy(file.read(start, stop)) for file in files)
+                own = scale[chunk + first : chunk + last]
+                values = normalised(indptr, indices, weight[0] if weight else None, own, scale).float()
+                shape = (last - first, n)
+                matrix = torch.sparse_csr_tensor(indptr, indices, values, shape, check_invariants=False)
+                yield RowBlock(chunk + first, chunk + last, matrix)
+
+
+def _cuts(bounds: np.ndarray, entries: int) -> Iterator[tuple[int, int]]:
+    """Stretches of rows with at most so many entries."""
+    first = 0
+    while first < len(bounds) - 1:
+        last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + entries, side="right")) - 1)
+        yield first, last
+        first = last
 
 
 def _all(path: Path) -> Tensor:

@@ -103,7 +103,7 @@ def make_plan(
     """
     n, m, f = num_nodes, num_entries, num_features
     room = int(settings.memory * _SAFE) - base - _FIXED - 8 * num_rows
-    stream = int(min(2**22, max(2**12, room // 8 // _BYTES_PER_ENTRY)))
+    stream = int(min(2**22, max(2**19, room // 8 // _BYTES_PER_ENTRY)))
     widths = {
         "resident": (room - 8 * m - 20 * n) // (8 * n) if m < 2**31 else 0,
         "streamed": (room - 8 * n - stream * _BYTES_PER_ENTRY) // (4 * n),
@@ -112,7 +112,7 @@ def make_plan(
         widths = {"device": int(device_memory * _SAFE - 44 * m - 16 * n) // (20 * n)}
     widths = {cut: _even(f, int(width)) for cut, width in widths.items() if width >= 1}
     if not widths:
-        least = (base + _FIXED + 8 * num_rows + 12 * n + 2**12 * _BYTES_PER_ENTRY) / _SAFE
+        least = (base + _FIXED + 8 * num_rows + 12 * n + 2**19 * _BYTES_PER_ENTRY) / _SAFE
         raise UserError(
             f"--memory {settings.memory / 1e9:.2g}GB is too little: one column of {n:,} nodes needs "
             f"{np.ceil(least / 1e7) / 100:.2f}GB"
