@@ -17,3 +17,9 @@ def resolve_device(device: str) -> torch.device:
     if resolved.type == "cuda" and not cuda:
         raise UserError(f"device '{device}' is not there: this machine or this build of torch has no CUDA GPU")
     return resolved
+
+
+def device_name(device: str) -> str:
+    """What a run says it ran on: ``cpu``, or the name of the GPU."""
+    resolved = resolve_device(device)
+    return torch.cuda.get_device_name(resolved) if resolved.type == "cuda" else resolved.type

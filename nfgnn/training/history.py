@@ -1,7 +1,9 @@
 """What a run leaves behind: losses and accuracies, epoch by epoch."""
 
+import csv
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from nfgnn.errors import UserError
 
@@ -41,3 +43,10 @@ class History:
         if self.epochs <= patience:
             return False
         return self.val_loss[-1] > sum(self.val_loss[-patience - 1 : -1]) / patience
+
+    def write(self, path: Path) -> None:
+        """One row per epoch, as CSV."""
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["epoch", "train_loss", "val_loss", "val_accuracy"])
+            writer.writerows(zip(range(self.epochs), self.train_loss, self.val_loss, self.val_accuracy))

@@ -5,7 +5,6 @@
 missing the folder is called ``.RUN.partial``; every run in it is complete.
 """
 
-import csv
 import fcntl
 import hashlib
 import json
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
@@ -26,7 +24,7 @@ from nfgnn.training import row_data
 from nfgnn.training.atomic import atomic_folder, atomic_write, publish
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig
-from nfgnn.training.device import resolve_device
+from nfgnn.training.device import device_name, resolve_device
 from nfgnn.training.fingerprint import fingerprint as fingerprint
 from nfgnn.training.history import History
 from nfgnn.training.metrics import scores, summarise
@@ -181,15 +179,8 @@ def _write_seed(target: Path, seed: int, classifier: NodeClassifier, data: Data)
             np.save(partial / "coefficients.npy", classifier.coefficients(data).numpy())
             basis = getattr(classifier.model_.prop, "basis")  # noqa: B009
             metrics["filter"] = {"basis": str(basis), "lambda_max": classifier.lambda_max(data)}
-        _write_history(partial / "history.csv", history)
+        history.write(partial / "history.csv")
         (partial / "metrics.json").write_text(json.dumps(metrics, indent=1), encoding="utf-8")
-
-
-def _write_history(path: Path, history: History) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["epoch", "train_loss", "val_loss", "val_accuracy"])
-        writer.writerows(zip(range(history.epochs), history.train_loss, history.val_loss, history.val_accuracy))
 
 
 def _summarise(experiment: Experiment, staging: Path) -> dict[str, Any]:
@@ -207,15 +198,10 @@ def _summarise(experiment: Experiment, staging: Path) -> dict[str, Any]:
         "epochs": [m["epochs"] for m in metrics],
         "seconds": seconds,
         "epoch_ms": 1000 * seconds / max(epochs, 1),
-        "device": _device_name(experiment.device),
+        "device": device_name(experiment.device),
         "filter": metrics[0].get("filter"),
         "config": what["config"],
     }
-
-
-def _device_name(device: str) -> str:
-    resolved = resolve_device(device)
-    return torch.cuda.get_device_name(resolved) if resolved.type == "cuda" else resolved.type
 
 
 @contextmanager
