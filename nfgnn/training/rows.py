@@ -129,6 +129,8 @@ class _RowTrainer:
         progress, count = self.progress, self.processes.count
         torch.manual_seed(stream_seed(self.seed, progress.epoch, progress.step, self.processes.rank))
         self.on_rows.train()
+        if batch.total == 1:
+            self.model.norms.eval()  # a single row has no deviation: it is normalised as in evaluation
         self.optimizer.zero_grad()
         loss = F.cross_entropy(self.on_rows(batch.rows), batch.y, reduction="sum")
         # Processes average their gradients; the mean over the whole batch is the sum over all of them by its size.

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,11 @@ def test_the_size_of_validation_batches_does_not_matter_and_training_stops_by_th
     assert history.val_loss[-1] > sum(history.val_loss[-6:-1]) / 5
     again = fit_rows(fresh(), task(), config, seed=0)
     assert (again.val_loss, again.train_loss) == (history.val_loss, history.train_loss)
+
+
+def test_a_last_batch_of_one_row_can_be_normalised() -> None:
+    history = fit_rows(fresh(batch_norm=True), task(), replace(CONFIG, batch_size=33), seed=0)  # 100 = 3 · 33 + 1
+    assert torch.isfinite(torch.tensor(history.train_loss)).all()
 
 
 class Killed(Exception):
