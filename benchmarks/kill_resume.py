@@ -18,21 +18,22 @@ import time
 from pathlib import Path
 
 COMMANDS = {
-    "reproduce": "reproduce full --datasets karate --models MLP,GCN,GPRGNN --runs 20 --workers 2",
-    "tune": "tune karate --protocol stratified --trials 40 --seeds 0-2 --set epochs=100 "
+    "reproduce": "reproduce full --datasets karate --models MLP,GCN,GPRGNN --runs 6 --workers 2",
+    "tune": "tune karate --protocol stratified --trials 20 --seeds 0-1 --set epochs=60 "
     "--out results/best.toml --storage results/t.sqlite",
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("commands", nargs="*", default=list(COMMANDS), help=f"of {', '.join(COMMANDS)}; all by default")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     arguments = parser.parse_args()
     moments = random.Random(arguments.seed)
     failed = False
-    for name, text in COMMANDS.items():
-        command = [sys.executable, "-m", "nfgnn", *text.split()]
+    for name in arguments.commands:
+        command = [sys.executable, "-m", "nfgnn", *COMMANDS[name].split()]
         with tempfile.TemporaryDirectory() as folder:
             whole, struck = Path(folder, "whole"), Path(folder, "struck")
             whole.mkdir()
