@@ -100,12 +100,17 @@ class NpyFile:
                 written = os.pwrite(self._file, data[:_PIECE], place)
                 data, place = data[written:], place + written
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-                raise UserError(
-                    f"{self.path}: the disk is full ({error.strerror}); make room and run the same command again, "
-                    "it goes on where it stopped"
-                ) from None
-            raise
+            raise disk_full(error, self.path) from None
+
+
+def disk_full(error: OSError, path: Path) -> OSError | UserError:
+    """What to raise for an error of writing: the user's to mend where there is no room, else as it is."""
+    if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        return error
+    return UserError(
+        f"{path}: the disk is full ({error.strerror}); make room and run the same command again, it goes on where it "
+        "stopped"
+    )
 
 
 def _bytes(array: np.ndarray) -> memoryview:

@@ -127,16 +127,20 @@ class _Sort:
         self._save()
 
     def sort(self) -> None:
-        parts = {name: self.folder / f"{name}.part" for name in ("indices", "indptr")}
-        indptr = NpyFile.create(parts["indptr"], np.int64, (self.n + 1,))
-        indices = NpyFile.create(parts["indices"], np.int32, (self.state.offsets[-1],))
-        with NpyFile.open(self.folder / "keys.npy") as keys, indices, indptr:
-            indptr.write(0, np.zeros(1))
-            self._sort_buckets(keys, indices, indptr)
-            indptr.finish()
-            indices.finish(self.state.total)
-        for name in ("indptr", "indices"):  # the second name says that both are there
-            parts[name].replace(self.folder / f"{name}.npy")
+        state, parts = self.state, {name: self.folder / f"{name}.part" for name in ("indptr", "indices")}
+        if state.stage == "sort":
+            indptr = NpyFile.create(parts["indptr"], np.int64, (self.n + 1,))
+            indices = NpyFile.create(parts["indices"], np.int32, (state.offsets[-1],))
+            with NpyFile.open(self.folder / "keys.npy") as keys, indices, indptr:
+                indptr.write(0, np.zeros(1))
+                self._sort_buckets(keys, indices, indptr)
+                indptr.finish()
+                indices.finish(state.total)
+            state.stage = "name"
+            self._save()
+        for name, part in parts.items():  # the second name says that both are there
+            if part.is_file():
+                part.replace(self.folder / f"{name}.npy")
         for name in ("keys.npy", "sort.json"):
             (self.folder / name).unlink(missing_ok=True)
 

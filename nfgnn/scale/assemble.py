@@ -10,8 +10,8 @@ import torch
 from nfgnn.errors import UserError
 from nfgnn.npyfile import NpyFile
 from nfgnn.propagate import mix_terms
-from nfgnn.scale.block import block_folder, term_file
-from nfgnn.scale.job import Job
+from nfgnn.scale.block import term_file
+from nfgnn.scale.job import Job, block_folder
 from nfgnn.scale.manifest import DTYPES, checksum, write_json
 from nfgnn.scale.source import Report
 from nfgnn.scale.store import as_stored

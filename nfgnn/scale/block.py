@@ -20,16 +20,11 @@ from nfgnn.propagate import ScaledLaplacian, each_term
 from nfgnn.propagate.recurrence import folded_table
 from nfgnn.propagate.torch_backend import step
 from nfgnn.scale import operator
-from nfgnn.scale.features import column_file
-from nfgnn.scale.job import Job
+from nfgnn.scale.job import Job, block_folder, column_file
 from nfgnn.scale.manifest import DTYPES, checksum, write_json
 from nfgnn.scale.store import as_stored
 
 Tick = Callable[[], None]
-
-
-def block_folder(work: Path, block: int) -> Path:
-    return work / f"block-{block:04d}"
 
 
 def term_file(folder: Path, k: int) -> Path:

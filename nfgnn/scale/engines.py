@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nfgnn.errors import UserError
-from nfgnn.scale.block import block_folder, compute_block
-from nfgnn.scale.job import Job
+from nfgnn.scale.block import compute_block
+from nfgnn.scale.job import Job, block_folder
 from nfgnn.scale.source import Report
 
 Say = Callable[[str], None]

@@ -10,20 +10,18 @@ import torch
 from sklearn.preprocessing import StandardScaler
 
 from nfgnn.npyfile import NpyFile
+from nfgnn.scale.job import block_folder, column_file
 from nfgnn.scale.manifest import write_json
 from nfgnn.scale.source import MemorySource, Report, Source, dense_rows
 from nfgnn.transforms import FeatureScaling
 
 
-def column_file(work: Path, block: int) -> Path:
-    """Where the features of a block of columns lie."""
-    return work / f"x-{block:04d}.npy"
-
-
 def write_columns(source: Source, how: str, bounds: list[int], work: Path, memory: int, report: Report) -> None:
     """Scale the features and write one file ``[n, width]`` per block of columns; ``scaling.json`` last."""
-    if (work / "scaling.json").is_file():
+    todo = [block for block in range(len(bounds) - 1) if not block_folder(work, block).is_dir()]
+    if (work / "scaling.json").is_file() and all(column_file(work, block).is_file() for block in todo):
         return
+    (work / "scaling.json").unlink(missing_ok=True)
     rows = max(1, memory // (40 * source.num_features))
     scaling = _fit(source, how, rows, report)
     done = 0

@@ -61,3 +61,13 @@ class Job:
         """The nodes whose rows are kept."""
         with NpyFile.open(self.work / "nodes.npy") as file:
             return torch.from_numpy(file.read(0, len(file)))
+
+
+def column_file(work: Path, block: int) -> Path:
+    """Where the scaled features of a block of columns lie."""
+    return work / f"x-{block:04d}.npy"
+
+
+def block_folder(work: Path, block: int) -> Path:
+    """Where the terms of a finished block of columns lie."""
+    return work / f"block-{block:04d}"

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from nfgnn.errors import UserError
+from nfgnn.npyfile import disk_full
 
 FORMAT = 1
 FILE = "manifest.json"
@@ -93,12 +94,15 @@ class Manifest:
 def write_json(path: Path, content: object, wait: bool = True) -> None:
     """A JSON file that is there whole or not at all; on the disk when this returns, unless told not to wait."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    with partial.open("w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1, ensure_ascii=False)
-        file.flush()
-        if wait:
-            os.fsync(file.fileno())
-    partial.replace(path)
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1, ensure_ascii=False)
+            file.flush()
+            if wait:
+                os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        raise disk_full(error, path) from None
 
 
 def checksum(parts: Iterable[bytes | memoryview]) -> str:

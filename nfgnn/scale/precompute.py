@@ -19,7 +19,7 @@ from nfgnn.scale.assemble import assemble
 from nfgnn.scale.calibrate import calibrate
 from nfgnn.scale.engines import ENGINES, Say
 from nfgnn.scale.features import read_scaling, write_columns
-from nfgnn.scale.job import Job
+from nfgnn.scale.job import Job, block_folder
 from nfgnn.scale.manifest import DTYPES, FILE, Manifest
 from nfgnn.scale.operator import write_scale
 from nfgnn.scale.plan import Plan, Settings, make_plan
@@ -79,13 +79,15 @@ def precompute(
     if (folder / FILE).is_file():
         if Manifest.read(folder).fingerprint != mark:
             raise UserError(f"{folder} holds a store of another graph or other settings: choose another --out")
+        shutil.rmtree(folder / "work", ignore_errors=True)
         return Store.open(folder)
     job = _job(source, folder, settings, mark, chosen, say)
-    room = max(settings.memory - resident_bytes(), settings.memory // 4)
-    source.write_pattern(job.graph, int(0.8 * room), settings.self_loops, report)
-    write_scale(job.graph)
-    write_columns(source, settings.features, job.plan.bounds, job.work, room // 4, report)
-    ENGINES[engine](job, report, say, address)
+    if not all(block_folder(job.work, block).is_dir() for block in range(job.plan.blocks)):
+        room = max(settings.memory - resident_bytes(), settings.memory // 4)
+        source.write_pattern(job.graph, int(0.8 * room), settings.self_loops, report)
+        write_scale(job.graph)
+        write_columns(source, settings.features, job.plan.bounds, job.work, room // 4, report)
+        ENGINES[engine](job, report, say, address)
     return _finish(source, job, folder, report)
 
 

@@ -1,5 +1,6 @@
 """Small graphs for the tests of this room, and what their stores must hold."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,9 @@ from torch_geometric.data import Data
 from nfgnn.basis import resolve_basis
 from nfgnn.propagate import polynomial_terms, scaled_laplacian
 from nfgnn.scale import Store
+from nfgnn.scale.calibrate import Speed
+from nfgnn.scale.plan import Plan, Settings, make_plan
+from nfgnn.scale.source import MemorySource
 
 
 def small_graph(n: int = 60, features: int = 7, seed: int = 0, weighted: bool = False) -> Data:
@@ -32,6 +36,15 @@ def small_graph(n: int = 60, features: int = 7, seed: int = 0, weighted: bool = 
     data.val_mask = data.test_mask = (data.y >= 0) & (torch.arange(n) % 2 == 1)
     data.class_names, data.num_classes, data.name = ["a", "b", "c"], 3, "small"
     return data
+
+
+def planned(source: MemorySource, out: Path, settings: Settings, **cut: object) -> Plan:
+    """A plan without measuring the machine, cut as the test says."""
+    n, entries = source.num_nodes, source.num_entries + source.num_nodes
+    rows = n if settings.rows == "all" else int((source.y >= 0).sum())
+    speed = Speed(1e-9, 1e-9, 1e-8, 1e-7, 1e-9)
+    made = make_plan(n, entries, source.num_features, rows, settings, base=10**8, speed=speed, out=out)
+    return replace(made, **cut)  # type: ignore[arg-type]
 
 
 def terms_in_memory(data: Data, store: Store) -> Tensor:

@@ -1,6 +1,5 @@
 """A store holds the terms of the in-memory engine, bit for bit, however the work is cut."""
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scale.graphs import files_of, small_graph, terms_in_memory
+from scale.graphs import files_of, planned, small_graph, terms_in_memory
 
 from nfgnn.basis import BASES
 from nfgnn.errors import UserError
@@ -24,8 +23,9 @@ def store_of(
     data: object, out: Path, cut: str = "resident", width: int = 3, entries: int = 40, **more: object
 ) -> Store:
     source, chosen = MemorySource(data), Settings(K=4, **more)  # type: ignore[arg-type]
-    way = replace(plan(source, out, chosen), cut=cut, width=width, stream_entries=entries)
-    return precompute(source, out, chosen, chosen=way)
+    return precompute(
+        source, out, chosen, chosen=planned(source, out, chosen, cut=cut, width=width, stream_entries=entries)
+    )
 
 
 @pytest.mark.parametrize("cut", ["resident", "streamed", "device"])
@@ -56,7 +56,7 @@ def test_every_option(options: dict[str, object], cut: str, weighted: bool, tmp_
     assert store.manifest.num_rows == (60 if options.get("rows") == "all" else int((data.y >= 0).sum()))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     width=st.integers(1, 7), entries=st.integers(1, 700), cut=st.sampled_from(["resident", "streamed"]),
     basis=st.sampled_from(["chebyshev", "bernstein"]), seed=st.integers(0, 5),
@@ -110,7 +110,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         ({"memory": 1000}, "is too little"), ({"device": "cuda"}, "no GPU"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=message):
-            store_of(data, tmp_path / "s", **wrong)
+            plan(MemorySource(data), tmp_path / "s", Settings(**wrong))  # type: ignore[arg-type]
     data.y[:] = -1
     with pytest.raises(UserError, match="no node has a label"):
         plan(MemorySource(data), tmp_path / "s", Settings())
