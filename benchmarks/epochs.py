@@ -57,7 +57,7 @@ def random_graph(nodes: int, edges: int, features: int, classes: int, device: st
 
 
 def config(model: str, epochs: int, **settings: Any) -> RunConfig:
-    return RunConfig.resolve(model, {"epochs": epochs, "patience": 10**6, **settings}, None, None, "none")
+    return RunConfig.resolve(model, {"epochs": epochs, "patience": epochs, **settings}, None, None, "none")
 
 
 def seconds(call: Any, device: str) -> float:
@@ -191,6 +191,27 @@ def markdown(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def plot(result: dict[str, Any], path: Path) -> None:
+    """A group of bars per graph, on a logarithmic scale."""
+    from nfgnn.report.style import COLOURS, figure_style
+
+    names = (PLAIN[0], "PyG GCN", "GCN", "NFGNN")
+    labels = ("plain message passing, Algorithm 1", "PyG, GCN", "nfgnn, GCN", "nfgnn, NFGNN")
+    with figure_style() as plt:
+        figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
+        for i, (name, label) in enumerate(zip(names, labels)):
+            heights = [row["ms"][name] for row in result["rows"]]
+            places = [k + 0.2 * (i - 1.5) for k in range(len(heights))]
+            ax.bar(places, heights, 0.19, color=COLOURS[i], label=label)
+            for place, height in zip(places, heights):
+                ax.text(place, height * 1.08, f"{height:.3g}", ha="center", va="bottom", fontsize=6)
+        ax.set(yscale="log", ylabel="milliseconds per epoch", title=f"Time of an epoch, {result['machine']}")
+        ax.set_xticks(range(len(result["rows"])), [f"{row['graph']}\n{row['nodes']:,} nodes" for row in result["rows"]])
+        ax.margins(y=0.18)
+        ax.legend(ncols=2)
+        figure.savefig(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
@@ -238,6 +259,7 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / f"epochs_{device}.json").write_text(json.dumps(result, indent=1))
     (arguments.out / f"epochs_{device}.md").write_text(markdown(result))
+    plot(result, arguments.out / f"epochs_{device}.png")
     print(markdown(result))
 
 

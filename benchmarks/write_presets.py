@@ -32,11 +32,13 @@ def mean(values: list[float]) -> float:
     return 100 * sum(values) / len(values)
 
 
-def winners(lines: list[dict[str, Any]], families: tuple[str, ...]) -> dict[tuple[str, str], dict[str, Any]]:
+def winners(
+    lines: list[dict[str, Any]], families: tuple[str, ...], stage: int = 2
+) -> dict[tuple[str, str], dict[str, Any]]:
     best: dict[tuple[str, str], dict[str, Any]] = {}
     for line in lines:
         cell = line["protocol"], line["dataset"]
-        chosen = line["family"] in families and line["stage"] == 2
+        chosen = line["family"] in families and line["stage"] == stage
         if chosen and (cell not in best or mean(line["val"]) > mean(best[cell]["val"])):
             best[cell] = line
     first = [line for line in lines if line["family"] in families and line["stage"] == 1]
@@ -44,8 +46,32 @@ def winners(lines: list[dict[str, Any]], families: tuple[str, ...]) -> dict[tupl
     return {cell: {**line, "tried": tried[cell]} for cell, line in best.items()}
 
 
-def text(name: str, table: dict[str, Any]) -> list[str]:
-    return [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items()), ""]
+def inductive(lines: list[dict[str, Any]], families: tuple[str, ...]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Where the winner under ``semi`` knows the nodes of one graph only: the best of those that do not, by three seeds
+    (few of them are among the finalists)."""
+    linked = {cell for cell, line in winners(lines, families).items() if cell[0] == "semi" and "link" in line["config"]}
+    others = winners([line for line in lines if "link" not in line["config"]], families, stage=1)
+    return {("inductive", dataset): others["semi", dataset] for _, dataset in linked if ("semi", dataset) in others}
+
+
+def inline(table: dict[str, Any]) -> str:
+    return "{ " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items()) + " }"
+
+
+def text(tables: dict[tuple[str, ...], dict[str, Any]], notes: dict[tuple[str, ...], str]) -> list[str]:
+    """The file's tables: ``[default]`` ones in full, a line for every dataset."""
+    lines: list[str] = []
+    for group in sorted({key[:-1] for key in tables}, key=lambda group: (len(group), group)):
+        own = {key[-1]: table for key, table in tables.items() if key[:-1] == group}
+        if "default" in own:
+            lines += [f"[{'.'.join((*group, 'default'))}]"]
+            lines += [*(f"{key} = {json.dumps(value)}" for key, value in own.pop("default").items()), ""]
+        if own:
+            lines += [f"[{'.'.join(group)}]"]
+            for name in sorted(own):
+                lines.append(f"{name} = {inline(own[name])}{notes.get((*group, name), '')}")
+            lines.append("")
+    return lines
 
 
 def flat(tables: dict[str, Any], path: tuple[str, ...] = ()) -> dict[tuple[str, ...], dict[str, Any]]:
@@ -66,15 +92,12 @@ def main() -> None:
         head = old[: old.index("\n[") + 1] if "\n[" in old else old
         tables, notes = flat(tomllib.loads(old)), {}
         for group, families in groups.items():
-            for (protocol, dataset), line in winners(lines, families).items():
+            for (protocol, dataset), line in {**winners(lines, families), **inductive(lines, families)}.items():
                 key = (*group, protocol, dataset)
-                tables[key] = {k: v for k, v in line["config"].items() if k not in ("model", "family")}
-                notes[key] = f"# {mean(line['val']):.2f} % in validation, the best of {line['tried']} by ten seeds."
-        order = sorted(tables, key=lambda key: (key[-1] != "default" and len(key) > 1, len(key), key))
-        body = []
-        for key in order:
-            body += [notes[key]] if key in notes else []
-            body += text(".".join(key), tables[key])
+                config = {k: v for k, v in line["config"].items() if k != "model"}
+                tables[key] = {"features": "auto", **config}  # not the file's default, which the search did not read
+                notes[key] = f"  # val {mean(line['val']):.2f} %, best of {line['tried']}"
+        body = text(tables, notes)
         path.write_text(head + "\n".join(body).rstrip() + "\n")
         print(f"{path.name}: {len(notes)} tables")
 

@@ -1,9 +1,9 @@
 """Hyper-parameters that were found to work: one TOML file per model, and this reader.
 
 A file has a table ``[default]``, tables ``[full.texas]``, ``[semi.cora]``, … per protocol and dataset, and, where the
-model's best form differs from the one in its paper, the same under ``[paper]``. Later tables override earlier ones;
-``like = "other"`` at the top takes all tables of another model's file first.
-Keys are the arguments of the model and of the training; there is one spelling for each.
+model's best form differs from the one in its paper, the same under ``[paper]``. Later tables override earlier ones.
+NFGNN's file also has the best configurations of two of its gates under ``[term]`` and ``[agreement]``, which the
+comparison of gates reads. Keys are the arguments of the model and of the training; there is one spelling for each.
 """
 
 import tomllib
@@ -13,6 +13,7 @@ from typing import Any
 from nfgnn.errors import UserError
 
 KINDS = ("best", "paper", "none")
+GATE_KINDS = ("term", "agreement")
 _LIKE_FULL = {"stratified", "geom-gcn", "random", "public"}
 
 
@@ -22,17 +23,17 @@ def preset(model: str, dataset: str | None, protocol: str | None, kind: str = "b
     Args:
         model: name of the model.
         dataset: registered name; ``None`` or an unknown one leaves the model's ``[default]`` table.
-        protocol: name of the split protocol. Those without tables of their own use ``full``'s, ``inductive`` uses
-            ``semi``'s.
+        protocol: name of the split protocol. Those without tables of their own use ``full``'s, ``inductive``'s go
+            before ``semi``'s.
         kind: ``"best"`` for the best validated configuration, ``"paper"`` for the best within the form that the paper
-            describes, ``"none"`` for nothing at all.
+            describes, ``"none"`` for nothing at all; ``"term"`` and ``"agreement"`` for the best under that gate.
     """
-    if kind not in KINDS:
+    if kind not in KINDS + GATE_KINDS:
         raise UserError(f"there is no preset '{kind}': choose one of {', '.join(KINDS)}")
     tables = preset_tables(model) if kind != "none" else {}
-    if kind == "paper":
-        tables = tables.get("paper", tables)
-    by_dataset = tables.get(table_protocol(protocol), {})
+    if kind != "best":
+        tables = tables.get(kind, tables)
+    by_dataset = {**tables.get(table_protocol(protocol), {}), **tables.get(protocol or "", {})}
     return {**tables.get("default", {}), **by_dataset.get(dataset or "", {})}
 
 
@@ -47,4 +48,4 @@ def preset_tables(model: str) -> dict[str, Any]:
     if not file.is_file():
         return {}
     tables: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-    return {**preset_tables(tables.pop("like")), **tables} if "like" in tables else tables
+    return tables

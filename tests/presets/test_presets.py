@@ -6,7 +6,7 @@ import pytest
 
 from nfgnn.errors import UserError
 from nfgnn.nn.models import MODELS
-from nfgnn.presets import preset, preset_tables
+from nfgnn.presets import GATE_KINDS, preset, preset_tables
 from nfgnn.training import RunConfig
 from nfgnn.transforms import PROTOCOLS, SCALINGS
 
@@ -15,9 +15,10 @@ FILES = sorted(file.name for file in files("nfgnn.presets").iterdir() if file.na
 
 def tables(file: str):
     content = preset_tables(file.removesuffix(".toml"))
-    for kind, part in (("best", content), ("paper", content.get("paper", {}))):
+    kinds = ("paper", *GATE_KINDS)
+    for kind, part in (("best", content), *((kind, content.get(kind, {})) for kind in kinds)):
         for protocol, by_dataset in part.items():
-            if protocol not in ("default", "paper"):
+            if protocol not in ("default", *kinds):
                 yield from ((kind, protocol, dataset) for dataset in by_dataset)
 
 
@@ -43,7 +44,10 @@ def test_tables_override_in_order() -> None:
     assert preset("NFGNN", "texas", "full", "none") == {}
     assert preset("NFGNN", "my own graph", "full") == preset("NFGNN", None, None)
     assert preset("Toy", "texas", "full") == {}
-    assert preset("PolyGNN", "citeseer", "full") == preset("NFGNN", "citeseer", "full")  # like = "nfgnn"
+    assert preset("NFGNN", "citeseer", "full", "agreement")["gate"] == "agreement"
+    assert preset("NFGNN", "cora", "inductive") == preset("NFGNN", "cora", "semi")
+    assert preset("NFGNN", "squirrel", "semi")["link"] == "row"
+    assert "link" not in preset("NFGNN", "squirrel", "inductive")  # its nodes must not be known one by one
 
 
 def test_settings_override_presets() -> None:

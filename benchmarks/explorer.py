@@ -1,0 +1,29 @@
+"""How long the explorer takes to write, and how large its file is: python benchmarks/explorer.py 20000 200000"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from nfgnn.datasets import load_dataset
+from nfgnn.report.explorer import explorer_rows, find_subject, write_page
+from nfgnn.training import Experiment, RunConfig, run_experiment
+from nfgnn.training.progress import RunDisplay
+
+torch.set_num_threads(1)
+print("| nodes of the graph | links | nodes on the page | rows, s | page, s | file, MB |\n|---|---|---|---|---|---|")
+for size in map(int, sys.argv[1:]):
+    data = load_dataset("mixed", num_nodes=size)
+    config = RunConfig.resolve("NFGNN", {"epochs": 5}, "mixed", "full")
+    with tempfile.TemporaryDirectory() as folder:
+        run, page = Path(folder) / "run", Path(folder) / "explorer.html"
+        run_experiment(Experiment(data, "full", [0], config), run, RunDisplay("", quiet=True))
+        start = time.perf_counter()
+        rows = explorer_rows(find_subject(run), data)
+        middle = time.perf_counter()
+        sample = write_page(rows, page)
+        times = f"{middle - start:.1f} | {time.perf_counter() - middle:.1f}"
+        links = data.edge_index.shape[1] // 2
+        print(f"| {size:,} | {links:,} | {sample.shown:,} | {times} | {page.stat().st_size / 1e6:.1f} |", flush=True)
