@@ -60,7 +60,7 @@ function colourings() {
   const ways = [
     amounts("homophily", "local homophily h", (i) => graph.homophily[i], 1, "no labelled neighbour"),
     amounts("entropy", "label entropy S", (i) => graph.entropy[i], Math.log(Math.max(2, numClasses)), "no labelled neighbour"),
-    kinds("class", "class", () => [...page.classNames.map((name, c) => ({ ...kind(c), name })), { ...kind(-1), name: "unknown" }],
+    kinds("class", "class", () => [...classNames.map((name, c) => ({ ...kind(c), name })), { ...kind(-1), name: "unknown" }],
       (i) => (graph.label[i] < 0 ? numClasses : graph.label[i])),
   ];
   graph.runs.forEach((run, r) => {

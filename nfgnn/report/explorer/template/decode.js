@@ -41,7 +41,8 @@ const graph = {
 const isTested = (i) => graph.part[i] >= page.parts.indexOf("test"); // unobserved nodes stand after it
 const numClasses = page.classNames.length;
 
-const className = (c) => (c < 0 ? "unknown" : page.classNames[c]);
+const classNames = page.classNames.map((name) => (/^-?\d+$/.test(name) ? `class ${name}` : name));
+const className = (c) => (c < 0 ? "unknown" : classNames[c]);
 const nodeName = (i) => (page.ids ? page.ids[i] : `${graph.node[i]}`);
 const nodeTitle = (i) => (page.ids ? `${page.ids[i]} (node ${graph.node[i]})` : `Node ${graph.node[i]}`);
 const neighboursOf = (i) => graph.neighbours.subarray(graph.starts[i], graph.starts[i + 1]);
