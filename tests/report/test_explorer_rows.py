@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from nfgnn.cli import main
+from nfgnn.datasets import load_dataset
 from nfgnn.errors import UserError
 from nfgnn.report.explorer import explorer_rows, find_subject, homophily_bins, write_page
 from nfgnn.report.explorer.layout import force_layout, principal_components
@@ -207,6 +208,9 @@ def test_wrong_calls_say_what_is_wrong(tmp_path: Path) -> None:
     subject = find_subject(first, train_run(tmp_path / "third", "MLP", data, seeds=(1, 5)))
     assert subject.seed == 1
     assert subject.names() == ["MLP (first)", "MLP (third)"]
+    assert subject.source is None  # made in Python, from a graph that is no registered one
+    named = train_run(tmp_path / "named", "MLP", load_dataset("karate"), protocol="stratified")
+    assert find_subject(named).source == {"dataset": "karate"}
 
 
 def test_the_command_finds_the_graph_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch_geometric.data import Data
 
+from nfgnn.datasets.registry import canonical
 from nfgnn.errors import UserError
 from nfgnn.training import read_summary
 from nfgnn.training.runs import fingerprint, read_description
@@ -21,9 +22,10 @@ class Subject:
 
     @property
     def source(self) -> dict[str, Any] | None:
-        """Where the graph of the first run came from, if it says so."""
-        source: dict[str, Any] | None = self.summaries[0].get("source")
-        return source
+        """Where the graph of the first run came from; of a run that does not say so, its dataset if that is a name."""
+        summary = self.summaries[0]
+        source: dict[str, Any] | None = summary.get("source")
+        return source or ({"dataset": summary["dataset"]} if canonical(summary["dataset"]) else None)
 
     def names(self) -> list[str]:
         """The models; with the name of the run folder where they are the same."""
