@@ -258,7 +258,7 @@ def product(
 
 
 def _blocks(rows: int, long: bool, mean_length: float, columns: int) -> tuple[int, int, int]:
-    """Rows per program, entries read at a time, warps: measured on an H200 (benchmarks/results/products.md)."""
+    """Rows per program, entries read at a time, warps: measured on an H200 (benchmarks/results/gpu_check.md)."""
     if long:
         return 1, max(2, min(512, 4096 // columns)), 4
     if rows <= _LARGE:  # a program for every row, and few steps for the longest of them
