@@ -126,3 +126,14 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         find_figure("pie")
     with pytest.raises(UserError, match="--root"):
         write_figures(["degrees"], ["texas"], tmp_path, tmp_path)
+
+
+def test_committed_figures_are_whole_and_small() -> None:
+    folder = Path(__file__).parents[2] / "results" / "figures"
+    files = {path.name for path in folder.iterdir()}
+    assert files == {f"{name}.{ending}" for name in figures() for ending in ("json", "png", "pdf", "svg")}
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 4_000_000
+    for name in figures():
+        content = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        assert content["inputs"]["first_seed"] >= 1000
+        assert {graph["name"] for graph in content["rows"]["graphs"]} == set(content["inputs"]["graphs"])

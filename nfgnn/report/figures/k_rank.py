@@ -40,6 +40,7 @@ def draw(rows: dict[str, Any]) -> Any:
                 half = [100 * (cell["ci95"] or 0) for cell in cells]
                 style = {"color": COLOURS[i], "marker": _MARKERS[i % 3], "ms": 4, "lw": 1, "elinewidth": 0.8}
                 ax.errorbar(place, means, half, label=f"rank {rank}", capsize=2, **style)
+            ax.set_ylim(top=min(ax.get_ylim()[1], 100.5))
             ax.set_xticks(range(len(degrees)), [str(K) for K in degrees])
             ax.set(xlabel="degree K", title=f"{title(graph['name'])}, {rows['runs']} runs")
         axes[0, 0].set_ylabel("test accuracy (%)")
