@@ -413,9 +413,10 @@ def _blockwise(dataset: str, root: Path | None, memory: int, need_labels: bool, 
     """The graph to precompute: in memory where it is small beside the budget, else in blocks."""
     from nfgnn.datasets import load_dataset
     from nfgnn.datasets.large import loaded_bytes, open_large
-    from nfgnn.scale.precompute import resident_bytes
+    from nfgnn.scale.memory import resident_bytes, return_freed_memory
     from nfgnn.scale.source import MemorySource
 
+    return_freed_memory()
     small = loaded_bytes(dataset, root) <= max(0, memory - resident_bytes()) // 2
     large = None if small else open_large(dataset, root, **columns)
     if large is not None:

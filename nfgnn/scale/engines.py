@@ -7,6 +7,7 @@ from pathlib import Path
 from nfgnn.errors import UserError
 from nfgnn.scale.block import compute_block
 from nfgnn.scale.job import Job, block_folder
+from nfgnn.scale.memory import return_freed_memory
 from nfgnn.scale.source import Report
 
 Say = Callable[[str], None]
@@ -64,6 +65,7 @@ def run_ray(job: Job, report: Report, say: Say, address: str | None = None) -> N
 def _task(work: str, block: int) -> None:
     import ray
 
+    return_freed_memory()
     compute_block(Job.load(Path(work)), block, attempt=f"{ray.get_runtime_context().get_task_id()}-{os.getpid()}")
 
 

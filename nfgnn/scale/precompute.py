@@ -2,10 +2,7 @@
 
 import hashlib
 import json
-import os
-import resource
 import shutil
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,6 +18,7 @@ from nfgnn.scale.engines import ENGINES, Say
 from nfgnn.scale.features import read_scaling, write_columns
 from nfgnn.scale.job import Job, block_folder
 from nfgnn.scale.manifest import DTYPES, FILE, Manifest
+from nfgnn.scale.memory import resident_bytes, return_freed_memory
 from nfgnn.scale.operator import write_scale
 from nfgnn.scale.plan import Plan, Settings, make_plan
 from nfgnn.scale.source import Report, Source
@@ -75,6 +73,7 @@ def precompute(
     """
     if engine not in ENGINES:
         raise UserError(f"--engine {engine} is not known: choose one of {', '.join(ENGINES)}")
+    return_freed_memory()
     folder, mark = Path(out), _fingerprint(source, settings)
     if (folder / FILE).is_file():
         if Manifest.read(folder).fingerprint != mark:
@@ -167,11 +166,3 @@ def _fingerprint(source: Source, settings: Settings) -> str:
     what = {key: value for key, value in asdict(settings).items() if key not in ("memory", "device")}
     what["basis"] = str(resolve_basis(settings.basis))
     return hashlib.sha256(json.dumps([source.fingerprint, what], sort_keys=True).encode()).hexdigest()
-
-
-def resident_bytes() -> int:
-    """Memory that this process holds now; its peak where the system does not tell."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -36,6 +36,8 @@ def read_batches(
             yield from _csv_batches(path, columns, rows, types or {})
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{path.name}: cannot be read: {str(error).strip().splitlines()[0][:300]}") from None
+    finally:
+        pa.default_memory_pool().release_unused()  # else Arrow keeps what it has read into
 
 
 def _csv_batches(path: Path, columns: Collection[str], rows: int, types: dict[str, pa.DataType]) -> Iterator[pa.Table]:
