@@ -88,7 +88,7 @@ def main() -> None:
         store = write_store(folder, rows, y[labelled].cpu(), nodes=labelled.cpu(), num_nodes=n, dtype="bfloat16")
         written = time.perf_counter() - at
         data = split(store.labels(), "random", 0)
-        classifier = NodeClassifier("ScalableNFGNN", device=device, preset="none", epochs=args.epochs, K=K).fit(data)
+        classifier = NodeClassifier("ScalableNFGNN", device=device, epochs=args.epochs).fit(data)
         history, accuracy = classifier.history_, classifier.score(data)
     name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
     lines = [

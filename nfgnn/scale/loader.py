@@ -93,7 +93,9 @@ class RowLoader:
         self.window = max(1, window_bytes // (4 * self.batch_values)) * self.batch_size
         self.steps = math.ceil(index.numel() / self.batch_size)
         self.rows_given, self.seconds, self.seconds_waited = 0, 0.0, 0.0
-        self._thread = ThreadPoolExecutor(1)
+        # A new thread would pin memory for the first GPU.
+        own = () if device.index is None else (device,)
+        self._thread = ThreadPoolExecutor(1, initializer=torch.cuda.set_device if own else None, initargs=own)
         self._ahead: dict[tuple[int, int], Future[_Window]] = {}
         self._kept: Tensor | None = None
 
