@@ -417,7 +417,7 @@ def _blockwise(dataset: str, root: Path | None, memory: int, need_labels: bool, 
     from nfgnn.scale.source import MemorySource
 
     return_freed_memory()
-    small = loaded_bytes(dataset, root) <= max(0, memory - resident_bytes()) // 2
+    small = loaded_bytes(dataset, root) <= max(0, memory - resident_bytes()) // 4
     large = None if small else open_large(dataset, root, **columns)
     if large is not None:
         return large

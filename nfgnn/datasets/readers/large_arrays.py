@@ -55,6 +55,7 @@ def _links(edges: np.ndarray, name: str) -> Links:
     if edges.ndim != 2 or 2 not in edges.shape or edges.dtype.kind not in "iu":
         raise UserError(f"{name}: the links have shape {list(edges.shape)} and type {edges.dtype}; [2, links] of node "
                         "numbers is needed.")  # fmt: skip
+    edges = edges if edges.flags.c_contiguous else edges.T
     count, by_row = edges.size // 2, edges.shape[0] == 2
 
     def blocks(size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -71,6 +72,8 @@ def _links(edges: np.ndarray, name: str) -> Links:
 
 def _row_blocks(x: np.ndarray, rows: int, name: str) -> Iterator[np.ndarray]:
     n, f = x.shape
+    if not x.flags.c_contiguous:
+        raise UserError(f"{name}: the features lie column by column; save them with np.ascontiguousarray.")
     for first in range(0, n, rows):
         block = _read(x, first * f, min(first + rows, n) * f).reshape(-1, f).astype(np.float32, copy=False)
         if not np.isfinite(block.sum()) and not np.isfinite(block).all():
