@@ -2,8 +2,8 @@
 
     python benchmarks/kill_resume.py
 
-Moments are drawn from the whole duration, so some fall before the first record and some into a write. Everything but
-times must be equal: records, tables, the settings found.
+Each kill waits for a random number of records and then for a random part of a second, so that the command is at work
+and may be within a training or a write. Everything but times must be equal: records, tables, the settings found.
 """
 
 import argparse
@@ -15,10 +15,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 COMMANDS = {
-    "reproduce": "reproduce full --datasets karate --models MLP,GCN,GPRGNN --runs 6 --workers 2",
+    "reproduce": "reproduce full --datasets karate --models MLP,GCN,GPRGNN --runs 10 --workers 2",
     "tune": "tune karate --protocol stratified --trials 20 --seeds 0-1 --set epochs=60 "
     "--out results/best.toml --storage results/t.sqlite",
 }
@@ -41,33 +42,33 @@ def main() -> None:
             start = time.perf_counter()
             subprocess.run(command, cwd=whole, check=True, capture_output=True)
             duration = time.perf_counter() - start
-            kills = [killed(command, struck, moments.uniform(0, duration)) for _ in range(arguments.kills)]
+            counts = sorted(moments.sample(range(records(whole) - 2), arguments.kills))
+            kills = [killed(command, struck, count, moments.uniform(0, 0.5)) for count in counts]
             subprocess.run(command, cwd=struck, check=True, capture_output=True)
             same = content(whole) == content(struck)
         failed |= not same
-        print(f"{name}: {duration:.1f} s undisturbed; killed after (s, records then): {', '.join(kills)}")
+        print(f"{name}: {duration:.1f} s undisturbed; killed at records: {', '.join(kills)}")
         print(f"{name}: {'everything but times is equal' if same else 'DIFFERENT'}", flush=True)
     sys.exit(failed)
 
 
-def killed(command: list[str], folder: Path, seconds: float) -> str:
-    """Let the command run for so long, then kill it; of its worker processes nothing must remain."""
+def killed(command: list[str], folder: Path, count: int, seconds: float) -> str:
+    """Kill the command when it has so many records, and a little later; of its worker processes nothing must remain."""
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
-    try:
-        process.wait(seconds)
-        ended = ", had ended"
-    except subprocess.TimeoutExpired:
-        ended = ""
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+    while process.poll() is None and records(folder) < count:
+        time.sleep(0.02)
+    time.sleep(seconds)
+    ended = process.poll() is not None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
     end = time.monotonic() + 10
     while alive(process.pid):
         if time.monotonic() > end:
             raise SystemExit("a worker outlived its parent")
         time.sleep(0.1)
-    return f"{seconds:.1f} ({records(folder)}{ended})"
+    return f"{records(folder)}{' (had ended)' if ended else ''}"
 
 
 def alive(session: int) -> bool:
@@ -88,7 +89,7 @@ def content(folder: Path) -> dict[str, object]:
     left: dict[str, object] = {}
     for path in sorted(folder.glob("results/*")):
         if path.suffix == ".sqlite":
-            with sqlite3.connect(path) as connection:
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)) as connection:
                 query = "SELECT key, config, json_remove(metrics, '$.seconds'), device FROM runs ORDER BY key"
                 made = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone()
                 left[path.name] = connection.execute(query).fetchall() if made else []
