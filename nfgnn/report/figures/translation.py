@@ -117,5 +117,4 @@ def _radial_layout(graph: dict[str, Any]) -> dict[int, tuple[float, float]]:
             end = start + (stop - start) * leaves[child] / leaves[node] if len(children[node]) > 1 else stop
             sectors[child] = (start, end)
             start = end
-        # sectors shrink with the share of leaves, so circles never cross
     return place
