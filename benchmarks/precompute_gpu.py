@@ -1,121 +1,203 @@
-"""Precompute and training of a graph with 20 million nodes and 300 million edges on one GPU.
+"""The terms of a large graph on one GPU: made, computed, and handed to training.
 
-    python benchmarks/precompute_gpu.py                writes benchmarks/results/precompute_gpu.md
+A random graph with classes is generated and sorted on the device (a node's links lead to its own class with a
+probability, features are noisy class means). The recurrence runs over all nodes in as many blocks of columns as the
+memory of the device wants (the rule of `nfgnn precompute`), the rows of labelled nodes are kept, and ScalableNFGNN is
+trained on them. Floor: the bytes of the indices and of one gathered value per entry and column, read once, at 4.3 TB/s.
 
-The graph is drawn on the GPU: classes, links that stay in their class more often than by chance, weak features. Its
-terms are those of ``nfgnn precompute`` (:func:`nfgnn.propagate.each_term`), the rows of labelled nodes go to a store,
-and ScalableNFGNN is trained on it. ``--nodes`` and ``--device cpu`` make it small.
+    python benchmarks/precompute_gpu.py --out benchmarks/results          one H200
+    python benchmarks/precompute_gpu.py --nodes 3000 --links 30000 --features 8 --epochs 30      anywhere
 """
 
 import argparse
-import statistics
+import os
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
-from nfgnn import NodeClassifier, split
 from nfgnn.basis import resolve_basis
+from nfgnn.nn.models.scalable import ScalableNFGNN
 from nfgnn.propagate import ScaledLaplacian, each_term
-from nfgnn.scale.store import write_store
+from nfgnn.scale.calibrate import Speed
+from nfgnn.scale.loader import MemoryRows
+from nfgnn.scale.plan import Settings, make_plan
+from nfgnn.scale.precompute import plan, precompute
+from nfgnn.scale.source import MemorySource
+from nfgnn.training import TrainingConfig
+from nfgnn.training.rows import RowTask, fit_rows
+
+CLASSES = 10
+BANDWIDTH = 4.3e12  # bytes per second, measured on an H200
+T = TypeVar("T")
 
 
-def links(nodes: int, edges: int, y: Tensor, classes: int, stay: float) -> tuple[Tensor, Tensor]:
-    """The pattern of an undirected graph in compressed rows. Class c has the nodes c, c + classes, …"""
-    source = torch.randint(nodes, (edges,), device=y.device)
-    other = torch.randint(nodes // classes, (edges,), device=y.device) * classes
-    shift = torch.randint(1, classes, (edges,), device=y.device)
-    kept = torch.rand(edges, device=y.device) < stay
-    target = other + torch.where(kept, source, source + shift) % classes
-    del other, shift, kept
-    key = torch.cat([source * nodes + target, target * nodes + source])[torch.cat([source != target] * 2)]
-    del source, target
-    key = torch.unique(key)
-    counts = torch.bincount(key // nodes, minlength=nodes)
-    indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)]).int()
-    return indptr, (key % nodes).int()
-
-
-def clock(device: str) -> float:
-    if device == "cuda":
+def timed(work: Callable[[], T], device: torch.device) -> tuple[T, float]:
+    """A result and its seconds, the device's work included."""
+    start = time.perf_counter()
+    result = work()
+    if device.type == "cuda":
         torch.cuda.synchronize()
-    return time.perf_counter()
+    return result, time.perf_counter() - start
+
+
+def random_operator(nodes: int, links: int, homophily: float, device: torch.device) -> ScaledLaplacian:
+    """Node i is of class i mod 10. Links are made two-way, sorted and unique on the device."""
+    generator = torch.Generator(device).manual_seed(0)
+    options = {"generator": generator, "device": device}
+    source = torch.randint(nodes, (links,), **options)
+    target = torch.randint(nodes // CLASSES, (links,), **options) * CLASSES + source % CLASSES
+    other = torch.randint(nodes, (links,), **options)
+    target = torch.where(torch.rand(links, **options) < homophily, target, other)
+    del other
+    keep = source != target
+    source, target = source[keep], target[keep]
+    keys = torch.cat([source * nodes + target, target * nodes + source])
+    del source, target, keep
+    keys = torch.unique_consecutive(keys.sort().values)
+    degree = torch.bincount(torch.div(keys, nodes, rounding_mode="floor"), minlength=nodes)
+    indptr = torch.cat([degree.new_zeros(1), degree.cumsum(0)]).int()
+    scale = torch.where(degree > 0, degree.double().rsqrt(), 0.0)
+    return ScaledLaplacian(indptr, (keys % nodes).int(), None, scale)
+
+
+def features(nodes: int, first: int, last: int, device: torch.device) -> Tensor:
+    """Columns ``first`` to ``last`` of noisy class means."""
+    generator = torch.Generator(device).manual_seed(first + 1)
+    means = 0.2 * torch.randn(CLASSES, last - first, generator=generator, device=device)
+    x = torch.randn(nodes, last - first, generator=generator, device=device)
+    return x.add_(means.repeat(-(-nodes // CLASSES), 1)[:nodes])
+
+
+def error_of_first_term(operator: ScaledLaplacian, x: Tensor, term: Tensor, count: int = 1000) -> float:
+    """Largest difference of some rows of T_1 = -Â x from their sums in float64, relative to the largest value."""
+    rows = torch.randint(operator.num_nodes, (count,), generator=torch.Generator().manual_seed(1)).tolist()
+    worst = largest = 0.0
+    for row in rows:
+        start, stop = int(operator.indptr[row]), int(operator.indptr[row + 1])
+        neighbours = operator.indices[start:stop].long()
+        exact = -operator.scale[row] * (operator.scale[neighbours, None] * x[neighbours].double()).sum(0)
+        worst = max(worst, float((term[row].double() - exact).abs().max()))
+        largest = max(largest, float(exact.abs().max()))
+    return worst / largest
+
+
+def compute(args: argparse.Namespace, operator: ScaledLaplacian, device: torch.device) -> dict[str, object]:
+    """All terms of all columns; the rows of labelled nodes on the host."""
+    n, entries, basis = args.nodes, operator.indices.numel(), resolve_basis("chebyshev")
+    labelled = torch.randperm(n, generator=torch.Generator().manual_seed(2))[: max(60, n // 20)].sort().values
+    free = torch.cuda.mem_get_info()[0] if device.type == "cuda" else 10**12
+    speed = Speed(1e-9, 1e-9, 1e-8, 1e-7, 1e-9)
+    settings = Settings(K=args.K, memory=10**12)
+    cut = make_plan(
+        n, entries, args.features, len(labelled), settings, base=0, speed=speed, out=Path(), device_memory=free
+    )
+    kept = torch.empty(len(labelled), args.K + 1, args.features)
+    chosen, products, error, keeping = labelled.to(device), [], 0.0, 0.0
+    for first, last in zip(cut.bounds, cut.bounds[1:]):
+        x = features(n, first, last, device)
+        check = x.clone() if first == 0 and n * (last - first) < 4 * 10**9 else None
+        terms = each_term(x, operator, basis, args.K)
+        for k in range(args.K + 1):
+            term, seconds = timed(lambda terms=terms: next(terms), device)
+            products += [seconds] if k > 1 else []  # the first two prepare the graph and compile the kernel
+            if k == 1 and check is not None:
+                error, check = error_of_first_term(operator, check, term), None
+            place = kept[:, k, first:last]
+            _, seconds = timed(lambda t=term, to=place: to.copy_(t.index_select(0, chosen)), device)
+            keeping += seconds
+    return {"rows": kept, "nodes": labelled, "products": products, "width": cut.width, "error": error, "keep": keeping}
+
+
+def train(args: argparse.Namespace, rows: Tensor, y: Tensor, device: torch.device) -> tuple[float, float, int]:
+    """Test accuracy, seconds and epochs of ScalableNFGNN on the kept rows: half for training, a quarter each to
+    stop and to test."""
+    torch.manual_seed(0)
+    order = torch.randperm(len(y))
+    parts = [part.sort().values for part in order.tensor_split([len(y) // 2, 3 * len(y) // 4])]
+    rows = rows / args.features**0.5
+    model = ScalableNFGNN(args.features, CLASSES, K=args.K, dropout=0.2).to(device)
+    config = TrainingConfig(epochs=args.epochs, patience=args.epochs, batch_size=args.batch_size)
+    task = RowTask(MemoryRows(rows), y, parts[0], parts[1])
+    history, seconds = timed(lambda: fit_rows(model, task, config, 0), device)
+    model.eval()
+    with torch.no_grad():
+        right = sum(
+            int((model.forward_rows(rows[part].to(device)).argmax(1).cpu() == y[part]).sum())
+            for part in parts[2].split(2**16)
+        )
+    return right / len(parts[2]), seconds, history.epochs
+
+
+def stores_agree(device: torch.device) -> float:
+    """The command's own way on a small graph: largest difference of the device's store from the CPU's."""
+    operator = random_operator(20_000, 200_000, 0.5, torch.device("cpu"))
+    row = torch.repeat_interleave(torch.arange(20_000), operator.indptr.diff().long())
+    data = Data(x=torch.randn(20_000, 16), edge_index=torch.stack([row, operator.indices.long()]))
+    data.y = torch.arange(20_000) % CLASSES
+    source, found = MemorySource(data), []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in {"cpu", device.type}:
+            settings = Settings(K=10, device=name, features="raw")
+            made = plan(source, Path(folder) / name, settings)
+            found.append(precompute(source, Path(folder) / name, settings, chosen=made).rows(slice(None)))
+    return float((found[0] - found[-1]).abs().max() / found[0].abs().max())
+
+
+def report(args: argparse.Namespace, device: torch.device) -> list[str]:
+    agreement, check = timed(lambda: stores_agree(device), device)
+    operator, generate = timed(lambda: random_operator(args.nodes, args.links, 0.3, device), device)
+    entries = operator.indices.numel()
+    made, everything = timed(lambda: compute(args, operator, device), device)
+    peak = torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else 0.0
+    products, width = made["products"], made["width"]
+    best, mean = 1e3 * min(products), 1e3 * sum(products) / len(products)
+    floor = 1e3 * 4 * entries * (1 + width) / BANDWIDTH
+    y = made["nodes"] % CLASSES
+    accuracy, training, epochs = train(args, made["rows"], y, device)
+    name = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
+    pairs = [
+        ("nodes, entries, features, K", f"{args.nodes:,}, {entries:,}, {args.features}, {args.K}"),
+        ("columns per block", str(width)),
+        ("graph generated and sorted", f"{generate:.2f} s"),
+        ("sparse product, best and mean", f"{best:.2f} ms, {mean:.2f} ms"),
+        ("floor of indices and gathers", f"{floor:.2f} ms"),
+        ("share of the floor", f"{100 * floor / best:.0f} %"),
+        ("all terms, with preparation and kept rows", f"{everything:.2f} s"),
+        ("of which keeping rows", f"{made['keep']:.2f} s"),
+        ("peak device memory", f"{peak:.1f} GiB"),
+        ("error of T_1 against float64, 1000 rows", f"{made['error']:.1e}"),
+        ("small store, device against CPU", f"{agreement:.1e} ({check:.1f} s)"),
+        ("training on the kept rows", f"{len(y):,} rows, {epochs} epochs, {training:.1f} s"),
+        ("test accuracy (chance 0.1)", f"{accuracy:.3f}"),
+    ]
+    lines = ["# Precompute on a GPU", "", f"Machine: {name}; torch {torch.__version__}, float32.", ""]
+    command = f"python benchmarks/precompute_gpu.py --nodes {args.nodes} --links {args.links}"
+    lines += [f"Command: `{command} --features {args.features} --K {args.K} --epochs {args.epochs}`", ""]
+    return [*lines, "| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in pairs)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=20_000_000)
-    parser.add_argument("--degree", type=int, default=30)
+    parser.add_argument("--links", type=int, default=300_000_000)
     parser.add_argument("--features", type=int, default=128)
     parser.add_argument("--K", type=int, default=10)
-    parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--bandwidth", type=float, default=4.3e12, help="bytes per second")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batch-size", type=int, default=8192)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--out", type=Path, default=os.environ.get("OUT"), help="folder of precompute_gpu.md")
     args = parser.parse_args()
-    n, f, K, device, classes = args.nodes, args.features, args.K, args.device, 8
-    torch.manual_seed(0)
-    start = clock(device)
-    y = torch.arange(n, device=device) % classes
-    indptr, indices = links(n, n * args.degree // 2, y, classes, 0.3)
-    means = 0.15 * torch.randn(classes, f, device=device)
-    x = torch.randn(n, f, device=device)
-    for c in range(classes):
-        x[c::classes] += means[c]
-    degree = indptr.diff().double()
-    operator = ScaledLaplacian(indptr, indices, None, torch.where(degree > 0, degree.rsqrt(), 0.0))
-    labelled = torch.randperm(n, device=device)[: n // 20].sort().values
-    rows = torch.empty(labelled.numel(), K + 1, f, dtype=torch.bfloat16)
-    made = clock(device)
-    print(f"{n:,} nodes, {indices.numel():,} entries, drawn in {made - start:.1f} s", flush=True)
-
-    steps, at = [], clock(device)
-    for k, term in enumerate(each_term(x, operator, resolve_basis("chebyshev"), K)):
-        now = clock(device)
-        steps.append(now - at)
-        rows[:, k] = term[labelled].to(torch.bfloat16).cpu()
-        at = clock(device)
-    terms_s = at - made
-    step = statistics.median(steps[1:])
-    once = (indices.numel() * 4 + 5 * x.numel() * 4) / args.bandwidth
-    gathers = (indices.numel() * (4 + 4 * f) + 4 * x.numel() * 4) / args.bandwidth
-    peak = torch.cuda.max_memory_allocated() / 2**30 if device == "cuda" else float("nan")
-    del x, term, operator, indices, indptr
-    with tempfile.TemporaryDirectory() as folder:
-        at = time.perf_counter()
-        store = write_store(folder, rows, y[labelled].cpu(), nodes=labelled.cpu(), num_nodes=n, dtype="bfloat16")
-        written = time.perf_counter() - at
-        data = split(store.labels(), "random", 0)
-        classifier = NodeClassifier("ScalableNFGNN", device=device, epochs=args.epochs).fit(data)
-        history, accuracy = classifier.history_, classifier.score(data)
-    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
-    lines = [
-        f"# Precompute on {name}, torch {torch.__version__}",
-        "",
-        f"`python benchmarks/precompute_gpu.py --nodes {n} --degree {args.degree} --features {f} --K {K}`. A generated "
-        f"graph of {n:,} nodes and {degree.sum().long().item() // 2:,} edges, {f} features, K = {K}, float32.",
-        "",
-        "| | |",
-        "|---|---:|",
-        f"| one step of the recurrence, median | {1000 * step:.1f} ms |",
-        f"| reading and writing everything once at {args.bandwidth / 1e12:.1f} TB/s | {1000 * once:.1f} ms |",
-        f"| a row read for every entry, at the same rate | {1000 * gathers:.1f} ms |",
-        f"| share of the latter floor | {100 * gathers / step:.0f} % |",
-        f"| all terms, labelled rows copied to the CPU | {terms_s:.1f} s |",
-        f"| first term (order of the nodes, kernels) | {steps[1]:.1f} s |",
-        f"| peak memory of the GPU | {peak:.1f} GiB |",
-        f"| store of {labelled.numel():,} rows, bfloat16: writing with checksums | {written:.1f} s |",
-        f"| training: {history.epochs} epochs of {int(data.train_mask.sum()):,} rows | {history.seconds:.1f} s |",
-        f"| rows per second in training | {history.loading.get('rows_per_second', 0):,.0f} |",
-        f"| share of the time waited for rows | {100 * history.loading.get('waited', 0):.0f} % |",
-        f"| test accuracy (chance {100 / classes:.1f} %) | {100 * accuracy:.1f} % |",
-        "",
-    ]
-    args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "precompute_gpu.md").write_text("\n".join(lines))
-    print("\n".join(lines))
+    text = "\n".join(report(args, torch.device(args.device)))
+    if args.out:
+        Path(args.out).mkdir(parents=True, exist_ok=True)
+        (Path(args.out) / "precompute_gpu.md").write_text(text + "\n", encoding="utf-8")
+    print(text)
 
 
 if __name__ == "__main__":
