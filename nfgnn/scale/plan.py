@@ -2,12 +2,12 @@ r"""What will be done, before it is done: how the work is cut to fit a budget of
 
 With n nodes, m entries of the adjacency matrix, f features, w columns per block, r kept rows, in bytes:
 
-=============  ===========================================  ==========================================
-cut            memory beside the libraries                  disk traffic per product
-=============  ===========================================  ==========================================
-``resident``   8m + 12n for the operator, 8nw for two terms  none
-``streamed``   8n, buffers, 4nw for one term                 4m for the operator, 12nw for three terms
-=============  ===========================================  ==========================================
+============  ==============================================  ==========================================
+cut           memory beside the libraries                     disk traffic per product
+============  ==============================================  ==========================================
+``resident``  8m + 20n for the operator, 8nw for two terms    none
+``streamed``  8n, buffers, 4nw for one term                   4m for the operator, 12nw for three terms
+============  ==============================================  ==========================================
 
 Either way there are K products for each of the f/w blocks of columns, which are independent of each other. On disk lie
 the graph (4m + 16n), the features (4nf), and the terms (r (K + 1) f values) twice while they are put in order.

@@ -1,0 +1,84 @@
+"""`nfgnn precompute` killed by SIGKILL at ten random times, in the sort and in the terms: are the stores the same?
+
+Writes a random graph, makes a store without interruption, and then one store for every moment: the command is
+started, killed at a random time, and run again to its end. All files of the two stores must be equal, byte for byte.
+
+Run: ``python benchmarks/precompute_kill.py [--out benchmarks/results/precompute_kill.md]``.
+"""
+
+import argparse
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from precompute_large import write_graph
+
+
+def command(graph: Path, store: Path, memory: str) -> list[str]:
+    program = [sys.executable, "-m", "nfgnn", "precompute", str(graph), "--out", str(store), "--device", "cpu"]
+    return [*program, "--memory", memory, "--K", "10", "--json"]
+
+
+def stage(store: Path) -> str:
+    """What a killed command was at."""
+    work = store / "work"
+    if not (work / "plan.json").is_file():
+        return "before the plan"
+    if not (work / "graph/indices.npy").is_file():
+        return "sort" if not any(work.glob("block-*")) else "rows together"
+    if not (work / "scaling.json").is_file():
+        return "features"
+    return f"terms, {len(list(work.glob('block-????')))} blocks done"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=150_000)
+    parser.add_argument("--moments", type=int, default=10)
+    parser.add_argument("--memory", default="850MB")
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    rng, rows = random.Random(0), []
+    with tempfile.TemporaryDirectory() as scratch:
+        graph, whole = Path(scratch) / "graph", Path(scratch) / "whole"
+        write_graph(graph, args.nodes, 10 * args.nodes, 32, 0.05, 0.4)
+        start = time.perf_counter()
+        subprocess.run(command(graph, whole, args.memory), check=True, capture_output=True)
+        seconds = time.perf_counter() - start
+        expected = {path.name: path.read_bytes() for path in whole.iterdir()}
+        for moment in range(args.moments):
+            store = Path(scratch) / f"store-{moment}"
+            process = subprocess.Popen(
+                command(graph, store, args.memory), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            after = rng.uniform(0.3, 0.95) * seconds  # the imports take the first part of it
+            try:
+                process.wait(after)
+                at = "finished before"
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                at = stage(store)
+            subprocess.run(command(graph, store, args.memory), check=True, capture_output=True)
+            same = {path.name: path.read_bytes() for path in store.iterdir()} == expected
+            rows.append(f"| {after:.1f} | {at} | {'equal' if same else 'DIFFERENT'} |")
+            print(rows[-1], flush=True)
+            shutil.rmtree(store)
+    text = "\n".join([
+        "# Precompute killed at random times", "",
+        f"{args.nodes:,} nodes, {10 * args.nodes:,} links, 32 features, K = 10, `--memory {args.memory}`; "
+        f"{seconds:.1f} s without interruption.", "",
+        f"Command: `python benchmarks/precompute_kill.py {' '.join(sys.argv[1:])}`", "",
+        "| killed after: s | at | store after the second run |", "|---|---|---|", *rows,
+    ])  # fmt: skip
+    print(text)
+    if args.out:
+        args.out.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
