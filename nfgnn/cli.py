@@ -303,6 +303,9 @@ def reproduce(
     workers: Annotated[int, typer.Option(min=1, help="Processes on a CPU, each with one thread.")] = 1,
     root: Root = None,
     out: Annotated[Path, typer.Option(help="Folder of tables and records.")] = Path("results"),
+    from_records: Annotated[
+        bool, typer.Option("--from-records", help="Run nothing: write the tables from the runs that are there.")
+    ] = False,
 ) -> None:
     """Make the paper's tables: run what is missing, then write Markdown, CSV and LaTeX, the paper's values beside."""
     from nfgnn.experiments.exchange import export, open_records
@@ -321,7 +324,7 @@ def reproduce(
         if plans:
             with open_records(place.database) as records:
                 with WorkDisplay("reproduce") as display:
-                    notes = run_missing(plans, place, display, workers)
+                    notes = [] if from_records else run_missing(plans, place, display, workers)
                 for plan in plans:
                     options = {"datasets": datasets, "models": models, "runs": runs, "preset": preset}
                     command = _command("reproduce", plan.name, **options, seed=seed if seed != 1000 else None)
@@ -391,7 +394,7 @@ def precompute(
     start, limit = time.perf_counter(), parse_memory(memory)
     settings = Settings(basis, K, limit, rows, dtype, features, self_loops, lambda_max, device)
     source = _blockwise(dataset, root, limit, rows != "all", _columns(column))
-    chosen = plan(source, out, settings)
+    chosen = plan(source, out, settings, engine)
     print_plan(chosen, limit)
     if dry_run:
         print(json.dumps({"plan": chosen.summary()})) if json_ else None

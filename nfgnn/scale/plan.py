@@ -88,7 +88,7 @@ class Plan:
 
 def make_plan(
     num_nodes: int, num_entries: int, num_features: int, num_rows: int, settings: Settings, *,
-    base: int, speed: Speed, out: Path, device_memory: int = 0,
+    base: int, speed: Speed, out: Path, device_memory: int = 0, parts: int = 1,
 ) -> Plan:  # fmt: skip
     """Choose the cut that takes the least time within the budget.
 
@@ -100,6 +100,7 @@ def make_plan(
         speed: of this machine.
         out: the store's folder, for the free space of its disk.
         device_memory: bytes that may be used on the GPU; 0 for none.
+        parts: blocks that there should be at least, for as many workers.
     """
     n, m, f = num_nodes, num_entries, num_features
     room = int(settings.memory * _SAFE) - base - _FIXED - 8 * num_rows
@@ -110,7 +111,7 @@ def make_plan(
     }
     if device_memory and 44 * m + 16 * n < device_memory:
         widths = {"device": int(device_memory * _SAFE - 44 * m - 16 * n) // (20 * n)}
-    widths = {cut: _even(f, int(width)) for cut, width in widths.items() if width >= 1}
+    widths = {cut: _even(f, min(int(width), -(-f // parts))) for cut, width in widths.items() if width >= 1}
     if not widths:
         least = (base + _FIXED + 8 * num_rows + 12 * n + 2**19 * _BYTES_PER_ENTRY) / _SAFE
         raise UserError(

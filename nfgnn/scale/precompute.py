@@ -25,12 +25,14 @@ from nfgnn.scale.source import Report, Source
 from nfgnn.scale.store import Store
 from nfgnn.scale.store import write_columns as write_labels
 
+_PARTS = 16  # blocks for a cluster at least, since blocks are what its workers share
+
 
 def _silent(what: str, done: int, total: int) -> None:
     pass
 
 
-def plan(source: Source, out: str | Path, settings: Settings) -> Plan:
+def plan(source: Source, out: str | Path, settings: Settings, engine: str = "local") -> Plan:
     """How :func:`precompute` would cut the work, and what it would take; nothing is written."""
     _check(settings)
     n = source.num_nodes
@@ -41,7 +43,7 @@ def plan(source: Source, out: str | Path, settings: Settings) -> Plan:
     free = torch.cuda.mem_get_info()[0] if on_device else 0
     return make_plan(
         n, entries, source.num_features, kept, settings, base=base, speed=calibrate(n, Path(out)), out=Path(out),
-        device_memory=free,
+        device_memory=free, parts=1 if engine == "local" else _PARTS,
     )  # fmt: skip
 
 
@@ -80,7 +82,7 @@ def precompute(
             raise UserError(f"{folder} holds a store of another graph or other settings: choose another --out")
         shutil.rmtree(folder / "work", ignore_errors=True)
         return Store.open(folder)
-    job = _job(source, folder, settings, mark, chosen, say)
+    job = _job(source, folder, settings, mark, chosen, say, engine)
     if not all(block_folder(job.work, block).is_dir() for block in range(job.plan.blocks)):
         room = max(settings.memory - resident_bytes(), settings.memory // 4)
         source.write_pattern(job.graph, int(0.8 * room), settings.self_loops, report)
@@ -90,7 +92,9 @@ def precompute(
     return _finish(source, job, folder, report)
 
 
-def _job(source: Source, folder: Path, settings: Settings, mark: str, chosen: Plan | None, say: Say) -> Job:
+def _job(
+    source: Source, folder: Path, settings: Settings, mark: str, chosen: Plan | None, say: Say, engine: str
+) -> Job:
     """Begin, or go on with what is there."""
     work = folder / "work"
     if (work / "plan.json").is_file():
@@ -102,7 +106,7 @@ def _job(source: Source, folder: Path, settings: Settings, mark: str, chosen: Pl
         return job
     if folder.exists() and any(path.name != "work" for path in folder.iterdir()):
         raise UserError(f"{folder} is not empty: choose another --out")
-    chosen = chosen or plan(source, folder, settings)
+    chosen = chosen or plan(source, folder, settings, engine)
     if chosen.disk_bytes > chosen.free_bytes:
         raise UserError(
             f"{folder}: {chosen.disk_bytes / 1e9:.1f} GB of disk are needed, {chosen.free_bytes / 1e9:.1f} GB are "
