@@ -79,12 +79,15 @@ def make_plan(
 def _chosen_columns(item: Item, datasets: Sequence[str] | None) -> tuple[Column, ...]:
     if datasets is None:
         return item.columns
-    own = {column.dataset: column for column in item.columns}
+    own: dict[str, list[Column]] = {}
+    for column in item.columns:
+        own.setdefault(column.dataset, []).append(column)
     for given in datasets:
         if canonical(given) is None and not Path(given).exists():
             raise UserError(f"{given!r} is neither a dataset nor a file or folder; `nfgnn datasets` lists the names")
     names = dict.fromkeys(canonical(given) or given for given in datasets)
-    return tuple(own.get(name, Column(name, item.columns[0].protocol)) for name in names)
+    chosen = (own.get(name, [Column(name, item.columns[0].protocol)]) for name in names)
+    return tuple(column for columns in chosen for column in columns)
 
 
 def _chosen_rows(name: str, item: Item, models: Sequence[str] | None) -> tuple[Row, ...]:

@@ -157,6 +157,11 @@ def test_a_lack_of_memory_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert note == "MLP on karate (full), seed 1000: there is not enough memory"
 
 
+def test_a_graph_may_stand_in_several_columns() -> None:
+    columns = make_plan("orientation", ["texas"]).columns
+    assert [(column.dataset, column.protocol) for column in columns] == [("texas", "semi"), ("texas", "full")]
+
+
 def test_a_narrowed_table_has_a_name_of_its_own() -> None:
     assert make_plan("full").file == "full"
     assert make_plan("full", ["Texas", "cornell"], runs=10).file == "full-texas-cornell-10runs"
@@ -179,3 +184,15 @@ def test_a_narrowed_table_has_a_name_of_its_own() -> None:
 def test_mistakes_are_named(arguments: tuple, message: str) -> None:
     with pytest.raises(UserError, match=message):
         make_plan(*arguments)
+
+
+def test_tables_from_records_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from nfgnn.cli import app
+
+    made(tmp_path, make_plan("full", ["karate"], ["MLP"], runs=2))
+    words = ["reproduce", "full", "--datasets", "karate", "--models", "MLP,SGC", "--runs", "3", "--out", str(tmp_path)]
+    app([*words, "--from-records"], standalone_mode=False)
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert any(line.startswith("| MLP |") and "×2" in line.replace(" ", "") for line in rows), rows
+    with Records(tmp_path / "records.sqlite") as records:
+        assert len(records.all()) == 2  # nothing was run

@@ -108,6 +108,15 @@ def test_every_run_draws_its_own_dropout(graph: Data, name: str, sparse: bool) -
     assert len(set(losses)) == 3
 
 
+@pytest.mark.parametrize("name", SHARING)
+def test_every_model_takes_rates_that_differ(graph: Data, name: str) -> None:
+    settings = (
+        [{}, {"dropout": 0.5}] if "dropout" in RunConfig.resolve(name, {}, None, None, "none").hyper else [{}, {}]
+    )
+    members = [Member(m, d.train_mask, d.val_mask, c.training) for m, d, c in runs(graph, name, settings)]
+    assert all(len(history.val_loss) > 1 for history in fit_many(members, graph))
+
+
 def test_accuracies_with_dropout_are_those_of_single_runs() -> None:
     """Means over ten seeds, within three standard errors of their difference."""
     graph = load_dataset("mixed", num_nodes=300)

@@ -1,10 +1,9 @@
 """Convolutions with auto-regressive moving average filters."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nfgnn.nn.dropout import dropout
+from nfgnn.nn.dropout import dropout, dropout_dense
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
 from nfgnn.propagate import CSR, ScaledLaplacian, scaled_laplacian
@@ -59,7 +58,7 @@ class ARMA(nn.Module):
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0])
         adjacency = operator.adjacency(self.first.bias.dtype)
         hidden = self.first(dropout(x, self.dropout, self.training), adjacency)
-        return self.last(F.dropout(hidden, self.dropout, self.training), adjacency)  # type: ignore[no-any-return]
+        return self.last(dropout_dense(hidden, self.dropout, self.training), adjacency)  # type: ignore[no-any-return]
 
 
 class _Stacks(nn.Module):
