@@ -43,8 +43,9 @@ def run_ray(job: Job, report: Report, say: Say, address: str | None = None) -> N
     if started:
         ray.init(address=address or "local", log_to_driver=False, logging_level="error")
     nodes = [node for node in ray.nodes() if node["Alive"]]
-    say(f"Ray: {f'cluster at {address}' if address else 'a cluster of its own'}, {len(nodes)} node{'s' if len(nodes) > 1 else ''}, "
-        f"{ray.cluster_resources().get('CPU', 0):g} CPUs")  # fmt: skip
+    which = f"cluster at {address}" if address else "a cluster of its own"
+    count = f"{len(nodes)} node{'s' if len(nodes) > 1 else ''}"
+    say(f"Ray: {which}, {count}, {ray.cluster_resources().get('CPU', 0):g} CPUs")
     try:
         task = ray.remote(max_retries=-1, num_cpus=1, memory=job.settings.memory)(_task)
         todo = [block for block in range(job.plan.blocks) if not block_folder(job.work, block).is_dir()]
