@@ -5,7 +5,7 @@
 >>> clf = NodeClassifier("NFGNN").fit(data)                               # doctest: +SKIP
 >>> clf.score(data, data.test_mask)                                       # doctest: +SKIP
 
-Rooms, in the order data walks through them: ``datasets``, ``transforms``, ``basis``, ``propagate``, ``scale``, ``nn``,
+Rooms, in the order data walks through them: ``datasets``, ``transforms``, ``basis``, ``propagate``, ``nn``,
 ``presets``, ``scale``, ``training``, ``analysis``, ``report``; ``cli`` is the command line.
 """
 
