@@ -6,6 +6,8 @@ import resource
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
 
@@ -18,11 +20,13 @@ def resident_bytes() -> int:
 
 
 def return_freed_memory() -> None:
-    """Let the C library hand large arrays back to the system as soon as they are freed.
+    """Let large arrays go back to the system as soon as they are freed.
 
     By default glibc raises the size from which it does so with every such array, up to 32 MB; buffers below it then
-    stay with the process, a quarter of a gigabyte in the end. Other libraries are left as they are.
+    stay with the process, a quarter of a gigabyte in the end. Arrow's own allocator keeps as much; the C library's
+    serves it instead.
     """
+    pa.set_memory_pool(pa.system_memory_pool())
     if sys.platform == "linux":
         library = ctypes.CDLL(None)
         if hasattr(library, "mallopt"):
