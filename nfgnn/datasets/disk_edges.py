@@ -29,8 +29,8 @@ Report = Callable[[str, int, int], None]
 """Is told of progress: what is done, how far, of how many."""
 
 _BINS = 2**16  # row ranges that links are counted in
-_BYTES_PER_LINK = 224  # of memory, for a link of a block while it is scattered: measured, rounded up
-_BYTES_PER_KEY = 32  # the same for a key of a bucket while it is sorted
+_BYTES_PER_LINK = 224  # of memory, for a link of a block while it is scattered: the arrays alive at once, and room
+_BYTES_PER_KEY = 40  # the same for a key of a bucket while it is sorted
 
 
 @dataclass

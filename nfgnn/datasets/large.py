@@ -77,7 +77,7 @@ def loaded_bytes(source: str | Path, root: str | Path | None = None) -> int:
 
 
 def _table_bytes(path: Path) -> int:
-    """Measured on tables of ten million links: parsing, numbering and sorting at once."""
+    """A guess on the high side: parsing, numbering and sorting at once."""
     if path.suffix == ".parquet":
         return 20 * count_rows(path) * max(5, len(column_names(path)))
     return 12 * path.stat().st_size
