@@ -116,7 +116,8 @@ def main() -> None:
         path = PRESETS / f"{file}.toml"
         old = path.read_text()
         head = old[: old.index("\n[") + 1] if "\n[" in old else old
-        tables, notes = flat(tomllib.loads(old)), {}
+        loaded = tomllib.loads(old)
+        tables, notes = flat({key: value for key, value in loaded.items() if isinstance(value, dict)}), {}
         for group, families in groups.items():
             for (protocol, dataset), line in {**winners(lines, families), **inductive(lines, families)}.items():
                 key = (*group, protocol, dataset)

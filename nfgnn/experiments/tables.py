@@ -89,17 +89,12 @@ def _ablation() -> list[Row]:
         algorithm_1 = {"basis": basis, "gate": "term"}
         rows.append(Row(f"{name} with NF", "NFGNN", settings=algorithm_1, paper=f"{name} with"))
     chebyshev = {"basis": "chebyshev"}
-    gates = [(gate, {"gate": gate, **_least_rank(gate)}) for gate in GATES if gate != "term"]
+    gates = [
+        (gate, {"gate": gate, **({"rank": 3} if GATES[gate].least_rank > 1 else {})})
+        for gate in GATES
+        if gate != "term"
+    ]
     return rows + [Row(f"Chebyshev, gate '{gate}'", "NFGNN", settings={**chebyshev, **own}) for gate, own in gates]
-
-
-def _least_rank(gate: str) -> dict[str, int]:
-    """A gate that mixes base filters needs several of them."""
-    try:
-        GATES[gate](2, 1, 1)
-    except ValueError:
-        return {"rank": 3}
-    return {}
 
 
 def _ablation_pairs() -> Pairs:

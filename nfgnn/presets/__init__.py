@@ -1,7 +1,8 @@
 """Hyper-parameters that were found to work: one TOML file per model, and this reader.
 
 A file has a table ``[default]``, tables ``[full.texas]``, ``[semi.cora]``, … per protocol and dataset, and, where the
-model's best form differs from the one in its paper, the same under ``[paper]``. Later tables override earlier ones.
+model's best form differs from the one in its paper, the same under ``[paper]``. Later tables override earlier ones;
+``paper_like = "other"`` at the top takes those under ``[paper]`` from another model's file.
 NFGNN's file also has the best configurations of two of its gates under ``[term]`` and ``[agreement]``, which the
 comparison of gates reads. Keys are the arguments of the model and of the training; there is one spelling for each.
 """
@@ -48,4 +49,6 @@ def preset_tables(model: str) -> dict[str, Any]:
     if not file.is_file():
         return {}
     tables: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    if "paper_like" in tables:
+        tables["paper"] = preset_tables(tables.pop("paper_like"))["paper"]
     return tables

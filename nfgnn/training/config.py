@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from nfgnn.errors import UserError
+from nfgnn.nn.conv import GATES
 from nfgnn.nn.models import find_model
 from nfgnn.presets import preset
 
@@ -56,7 +57,7 @@ class RunConfig:
             if p.default is not inspect.Parameter.empty and name != "num_nodes"  # the graph's, not a setting
         }
         known = {f.name: f.default for f in fields(TrainingConfig)}
-        values = {**preset(entry.name, dataset, protocol, kind), **settings}
+        values = {**_fitting(preset(entry.name, dataset, protocol, kind), settings), **settings}
         for key, value in values.items():
             if key not in defaults and key not in known:
                 choices = ", ".join([*defaults, *known])
@@ -86,6 +87,14 @@ class RunConfig:
         except ValueError as error:
             raise UserError(f"{self.model}: {error}") from error
         return model
+
+
+def _fitting(preset: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The preset without its gate, where the user wants fewer base filters than that gate can do with."""
+    gate = GATES.get(preset.get("gate", ""))
+    if gate is None or "gate" in settings or settings.get("rank", gate.least_rank) >= gate.least_rank:
+        return preset
+    return {key: value for key, value in preset.items() if key != "gate"}
 
 
 def _coerce(key: str, value: Any, default: Any) -> Any:

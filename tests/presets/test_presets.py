@@ -44,6 +44,7 @@ def test_tables_override_in_order() -> None:
     assert preset("NFGNN", "texas", "full", "none") == {}
     assert preset("NFGNN", "my own graph", "full") == preset("NFGNN", None, None)
     assert preset("Toy", "texas", "full") == {}
+    assert preset("PolyGNN", "citeseer", "full", "paper") == preset("NFGNN", "citeseer", "full", "paper")
     assert preset("NFGNN", "citeseer", "full", "agreement")["gate"] == "agreement"
     assert preset("NFGNN", "cora", "inductive") == preset("NFGNN", "cora", "semi")
     assert preset("NFGNN", "squirrel", "semi")["link"] == "row"
@@ -60,3 +61,11 @@ def test_settings_override_presets() -> None:
 def test_unknown_kinds_are_refused() -> None:
     with pytest.raises(UserError, match="choose one of best, paper, none"):
         preset("NFGNN", "texas", "full", "good")
+
+
+def test_a_presets_gate_gives_way_to_a_rank_that_it_cannot_have() -> None:
+    assert preset("NFGNN", "mixed", "full")["gate"] == "agreement"
+    assert RunConfig.resolve("NFGNN", {"rank": 1}, "mixed", "full").hyper["gate"] == "term"
+    assert RunConfig.resolve("NFGNN", {"rank": 2}, "mixed", "full").hyper["gate"] == "agreement"
+    with pytest.raises(UserError, match="needs a rank of 2 or more"):
+        RunConfig.resolve("NFGNN", {"rank": 1, "gate": "agreement"}, "mixed", "full").build(20, 3)

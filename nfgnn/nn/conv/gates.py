@@ -34,6 +34,7 @@ class Gate(nn.Module):
     """
 
     default_activation = "sigmoid"
+    least_rank = 1
     rowwise = True
     """Whether a node's coefficients come from its own row of the terms alone."""
 
@@ -137,12 +138,13 @@ class AgreementGate(Gate):
     """
 
     default_activation = "softmax"
+    least_rank = 2
     rowwise = False
     smoothing, hidden_channels = 2, 16
 
     def __init__(self, channels: int, K: int, rank: int, activation: str | None = None) -> None:
         super().__init__(channels, K, rank, activation)
-        if rank < 2:
+        if rank < self.least_rank:
             raise ValueError("gate 'agreement' mixes base filters, so it needs a rank of 2 or more: set rank=3")
         self.lin1 = nn.Linear((K + 1) * (self.smoothing + 1), self.hidden_channels)
         self.lin2 = nn.Linear(self.hidden_channels, rank)
