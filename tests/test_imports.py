@@ -18,7 +18,7 @@ ROOMS = {
     "training": {"basis", "propagate", "scale", "nn", "presets", "transforms"},
     "analysis": {"basis", "propagate"},
     "experiments": {"datasets", "transforms", "basis", "propagate", "nn", "presets", "training", "analysis"},
-    "report": {"datasets", "transforms", "basis", "nn", "scale", "scale", "training", "analysis", "experiments"},
+    "report": {"datasets", "transforms", "basis", "nn", "scale", "training", "analysis", "experiments"},
 }
 OUTSIDE = {"basis": {"torch"}, "propagate": {"torch", "torch_geometric", "triton"}}
 
