@@ -34,8 +34,12 @@ def begun(line: list[str], store: Path) -> "subprocess.Popen[bytes]":
 def stage(store: Path) -> str:
     """What a killed command was at."""
     work = store / "work"
+    if (store / "manifest.json").is_file():
+        return "done, tidying up"
+    if (store / "terms.npy").is_file():
+        return "rows put together"
     if not (work / "graph/indices.npy").is_file():
-        return "sort" if not any(work.glob("block-*")) else "rows together"
+        return "sort"
     if not (work / "scaling.json").is_file():
         return "features"
     return f"terms, {len(list(work.glob('block-????')))} blocks done"
