@@ -70,7 +70,7 @@ class RowLoader:
         seed: of the order; ``None`` keeps the order of ``index``.
         device: where batches are wanted. Towards a GPU rows go through pinned memory, a window at a time.
         rank, count: which process this is, of how many.
-        window_bytes: size of a window. It decides the order, so it must not depend on the machine.
+        window_bytes: most bytes of a window. It decides the order, so it must not depend on the machine.
     """
 
     def __init__(
@@ -90,8 +90,11 @@ class RowLoader:
         self.batch_size = batch_size or max(1, index.numel())
         row = max(1, source.rows(index[:1]).numel())
         self.batch_values = row * self.batch_size
-        self.window = max(1, window_bytes // (4 * self.batch_values)) * self.batch_size
         self.steps = math.ceil(index.numel() / self.batch_size)
+        # Windows of about the same size: a short one would be used up before the next long one is read.
+        most = max(1, window_bytes // (4 * self.batch_values))
+        windows = math.ceil(self.steps / most)
+        self.window = max(1, math.ceil(self.steps / max(1, windows))) * self.batch_size
         self.rows_given, self.seconds, self.seconds_waited = 0, 0.0, 0.0
         # A new thread would pin memory for the first GPU.
         own = () if device.index is None else (device,)
