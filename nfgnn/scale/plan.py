@@ -24,6 +24,8 @@ from nfgnn.errors import UserError
 from nfgnn.scale.calibrate import Speed
 from nfgnn.scale.manifest import DTYPES
 
+NOMINAL = Speed(gather=1e-9, entry=4e-9, normalise=1e-8, sort=7e-8, disk=1e-9)
+"""Speeds that decide between the cuts, of one core and a disk of 1 GB/s."""
 _SAFE = 0.94  # of the budget is planned with; the rest is for what a plan does not see
 _FIXED = 160 * 2**20  # bytes of passing buffers: normalising, sorting rows into place, reading
 _BYTES_PER_ENTRY = 44  # of a row block that is normalised and multiplied
@@ -92,6 +94,9 @@ def make_plan(
 ) -> Plan:  # fmt: skip
     """Choose the cut that takes the least time within the budget.
 
+    The choice is made with nominal speeds: what a busy machine measures in a moment may differ by a factor of two, and
+    the same command should do the same work again. The times that are stated come from ``speed``.
+
     Args:
         num_nodes, num_entries, num_features: size of the graph.
         num_rows: rows that are kept.
@@ -118,10 +123,10 @@ def make_plan(
             f"--memory {settings.memory / 1e9:.2g}GB is too little: one column of {n:,} nodes needs "
             f"{np.ceil(least / 1e7) / 100:.2f}GB"
         )
-    times = {cut: settings.K * -(-f // w) * speed.product(m, n, w, cut) for cut, w in widths.items()}
-    cut = min(times, key=lambda name: times[name])
+    cut = min(widths, key=lambda name: -(-f // widths[name]) * NOMINAL.product(m, n, widths[name], name))
     width = widths[cut]
     blocks = -(-f // width)
+    terms = settings.K * blocks * speed.product(m, n, width, cut)
     store = num_rows * (settings.K + 1) * f * np.dtype(DTYPES[settings.dtype][1]).itemsize
     states = 12 * n * width if cut == "streamed" else 0
     graph = 4 * m + 16 * n
@@ -137,7 +142,7 @@ def make_plan(
         memory_bytes=base + _FIXED + 8 * num_rows + held.get(cut, 0),
         disk_bytes=max(12 * m + 8 * n, graph + 4 * n * f + states + store, 2 * store), store_bytes=store,
         read_bytes=moved["read"], written_bytes=moved["written"],
-        seconds=times[cut] + speed.rest(m, moved["read"], moved["written"]), free_bytes=free_space(out),
+        seconds=terms + speed.rest(m, moved["read"], moved["written"]), free_bytes=free_space(out),
     )  # fmt: skip
 
 

@@ -131,3 +131,14 @@ def test_more_memory_is_never_slower_and_the_budget_is_kept(tmp_path: Path) -> N
         assert made.bounds[-1] == 64
         seconds.append(made.seconds)
     assert all(b <= a * 1.05 for a, b in pairwise(seconds))
+
+
+def test_a_busy_machine_does_not_change_the_cut(tmp_path: Path) -> None:
+    from nfgnn.scale.calibrate import Speed
+    from nfgnn.scale.plan import make_plan
+
+    size, settings = (10_000_000, 200_000_000, 64, 500_000), Settings(memory=4 * 10**9)
+    speeds = [Speed(g, e, 1e-8, 7e-8, d) for g in (5e-10, 5e-9) for e in (0.0, 5e-8) for d in (1e-10, 1e-7)]
+    made = [make_plan(*size, settings, base=6 * 10**8, speed=speed, out=tmp_path) for speed in speeds]
+    assert {(plan.cut, plan.width) for plan in made} == {("resident", 13)}
+    assert len({plan.seconds for plan in made}) > 1
