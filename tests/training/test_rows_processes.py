@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_stores import graph, small_store
+from small_stores import K, graph, small_store
 
 from nfgnn import NodeClassifier, split
 from nfgnn.cli import main
 from nfgnn.errors import UserError
-from nfgnn.training import Experiment, RunConfig
+from nfgnn.training import Experiment, RunConfig, follow
 from nfgnn.training.follow import run_in_processes
 from nfgnn.training.processes import Processes, launched_by_torchrun
 
@@ -63,7 +63,7 @@ def test_two_processes_of_which_one_is_killed_equal_one(tmp_path: Path, monkeypa
         status = launcher.wait(120)
     output = Path("log").read_text()
     assert status == 0, output
-    assert "another process of the 2 has ended" in output
+    assert "exitcode: -9" in output  # torchrun saw it and started all again
     assert output.count("run folder") == 1  # one process prints
     monkeypatch.setattr(sys, "argv", ["nfgnn", *COMMAND, *(w for s in SETTINGS for w in ("--set", s)), "--out", "one"])
     with contextlib.suppress(SystemExit):
@@ -79,6 +79,18 @@ def test_what_several_processes_cannot_do_is_one_sentence(tmp_path: Path, monkey
     experiment = Experiment(graph(), "full", [0], RunConfig.resolve("NFGNN", {}, None, "full"), "cpu")
     with pytest.raises(UserError, match="NFGNN is trained by one process"):
         run_in_processes(experiment, tmp_path / "run")
+
+
+def test_a_lost_connection_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> None:
+        raise RuntimeError("[gloo/transport/tcp/pair.cc] Connection closed by peer")
+
+    monkeypatch.setattr(Processes, "current", classmethod(lambda cls: cls(0, 2)))
+    monkeypatch.setattr(follow, "run_experiment", lost)
+    rows = small_store(tmp_path / "store", graph()).labels()
+    config = RunConfig.resolve("ScalableNFGNN", {"K": K}, None, "full", "none")
+    with pytest.raises(UserError, match="another process of the 2 has ended, so this one ends too"):
+        run_in_processes(Experiment(rows, "full", [0], config, "cpu"), tmp_path / "run")
 
 
 def test_alone_there_is_one_process() -> None:
