@@ -83,7 +83,8 @@ def step(
     if c:
         result = torch.addmm(add, matrix, x, beta=c, alpha=a, out=out)
     else:
-        result = torch.mm(matrix, x, out=out)
+        # In place: torch.mm with out= makes a whole term more on the way. With beta = 0 what is in `out` is not read.
+        result = torch.mm(matrix, x) if out is None else torch.addmm(out, matrix, x, beta=0, out=out)
         if a != 1:
             result.mul_(a)
     return result.add_(x if own is None else own, alpha=b) if b else result

@@ -116,3 +116,15 @@ def test_two_signals_share_a_recurrence_and_one_has_a_gradient(name: str) -> Non
     (ours,) = torch.autograd.grad(terms, x, weights)
     (expected,) = torch.autograd.grad(single, x, weights)
     torch.testing.assert_close(ours, expected)
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_terms_one_by_one_are_the_same_bits_and_ignore_what_was_in_the_buffers(name: str) -> None:
+    from nfgnn.propagate import each_term, recurrence_terms, torch_backend
+
+    x, operator = torch.randn(40, 5), scaled_laplacian(random_graph(40, 0.2, 1), num_nodes=40)
+    expected = recurrence_terms(x, operator, resolve_basis(name), 6)
+    for k, term in enumerate(each_term(x.clone(), operator, resolve_basis(name), 6)):
+        assert torch.equal(term, expected[k])
+    matrix, garbage = operator.adjacency(torch.float32).tensor, torch.full_like(x, torch.nan)
+    assert torch.equal(torch_backend.step(matrix, x, 1.0, 0.0, garbage, 0.0, out=garbage), torch.mm(matrix, x))
