@@ -301,6 +301,10 @@ def reproduce(
     preset: Annotated[str | None, typer.Option(help="best or paper, for rows that do not say which they are.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Processes on a CPU, each with one thread.")] = 1,
+    engine: Annotated[str, typer.Option(help="local, or ray: runs are tasks of a cluster.")] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(help="A Ray cluster; else $RAY_ADDRESS, else one is started here.")
+    ] = None,
     root: Root = None,
     out: Annotated[Path, typer.Option(help="Folder of tables and records.")] = Path("results"),
     from_records: Annotated[
@@ -309,9 +313,10 @@ def reproduce(
 ) -> None:
     """Make the paper's tables: run what is missing, then write Markdown, CSV and LaTeX, the paper's values beside."""
     from nfgnn.experiments.exchange import export, open_records
+    from nfgnn.experiments.jobs import Place
     from nfgnn.experiments.plan import make_plan
     from nfgnn.experiments.progress import WorkDisplay
-    from nfgnn.experiments.reproduce import Place, collect, run_missing
+    from nfgnn.experiments.reproduce import collect, run_missing
     from nfgnn.experiments.tables import ITEMS
     from nfgnn.report.tables import make_tables
     from nfgnn.report.tables_text import markdown, write_tables
@@ -324,7 +329,8 @@ def reproduce(
         if plans:
             with open_records(place.database) as records:
                 with WorkDisplay("reproduce") as display:
-                    notes = [] if from_records else run_missing(plans, place, display, workers)
+                    where = (workers, engine, ray_address)
+                    notes = [] if from_records else run_missing(plans, place, display, *where)
                 for plan in plans:
                     options = {"datasets": datasets, "models": models, "runs": runs, "preset": preset}
                     command = _command("reproduce", plan.name, **options, seed=seed if seed != 1000 else None)

@@ -17,7 +17,7 @@ ROOMS = {
     "presets": set(),
     "training": {"basis", "propagate", "scale", "nn", "presets", "transforms"},
     "analysis": {"basis", "propagate"},
-    "experiments": {"datasets", "transforms", "basis", "propagate", "nn", "presets", "training", "analysis"},
+    "experiments": {"datasets", "transforms", "basis", "propagate", "nn", "presets", "scale", "training", "analysis"},
     "report": {"datasets", "transforms", "basis", "nn", "scale", "training", "analysis", "experiments"},
 }
 OUTSIDE = {"basis": {"torch"}, "propagate": {"torch", "torch_geometric", "triton"}}

@@ -12,15 +12,16 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
 import torch
 
 from nfgnn.errors import UserError
-from nfgnn.experiments.cells import Tell, runs_at_once, train_runs
+from nfgnn.experiments.cells import Tell, runs_at_once
+from nfgnn.experiments.cluster import on_cluster
 from nfgnn.experiments.graphs import facts, graph, known_fingerprint
+from nfgnn.experiments.jobs import Job, Place, train
 from nfgnn.experiments.plan import Cell, Plan
 from nfgnn.experiments.progress import WorkDisplay
 from nfgnn.experiments.records import Record, Records
@@ -31,38 +32,30 @@ Found = dict[Cell, list[Record]]
 """The records of every cell, in the order of the seeds."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """One computation: a configuration on one or several splits of a graph."""
+def run_missing(
+    plans: Sequence[Plan],
+    place: Place,
+    display: WorkDisplay,
+    workers: int = 1,
+    engine: str = "local",
+    address: str | None = None,
+) -> list[str]:
+    """Run what the plans need and the database lacks. Returns what could not be run, and why, a sentence each.
 
-    dataset: str
-    protocol: str
-    config: RunConfig
-    seeds: tuple[int, ...]
-
-    @property
-    def label(self) -> str:
-        seeds = f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"{len(self.seeds)} seeds"
-        return f"{self.config.model} on {self.dataset} ({self.protocol}), {seeds}"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a job finds its graph, trains, and leaves its records."""
-
-    database: Path
-    root: Path | None
-    device: str
-
-
-def run_missing(plans: Sequence[Plan], place: Place, display: WorkDisplay, workers: int = 1) -> list[str]:
-    """Run what the plans need and the database lacks. Returns what could not be run, and why, a sentence each."""
+    With ``engine="ray"`` the runs are tasks of the Ray cluster at ``address``.
+    """
+    if engine not in ("local", "ray"):
+        raise UserError(f"--engine {engine} is not known: choose local or ray")
     with Records(place.database) as records:
         jobs, notes = _jobs(plans, place, records)
         on_cpu = resolve_device(place.device).type == "cpu"
         display.start([_cost(job, place.root) for job in jobs], [len(job.seeds) for job in jobs])
+        results: Iterator[tuple[Job, str | None]]
         with _one_thread(on_cpu):
-            if workers > 1 and on_cpu:
+            if engine == "ray" and jobs:
+                made = on_cluster(jobs, place, address, display.say)
+                results = ((job, _note(outcome, records)) for job, outcome in made)
+            elif workers > 1 and on_cpu:
                 results = _in_processes(jobs, place, workers)
             else:
                 results = ((job, do(job, place, records, display.following(job.label))) for job in jobs)
@@ -88,17 +81,13 @@ def do(job: Job, place: Place, records: Records | None = None, tell: Tell | None
     if records is None:  # in a process of its own
         with Records(place.database) as own:
             return do(job, place, own)
-    try:
-        data = graph(job.dataset, place.root)
-        runs = [(job.config, seed) for seed in job.seeds]
-        made = train_runs(data, job.protocol, runs, place.device, tell=tell)
-    except UserError as error:
-        return str(error)
-    except (MemoryError, RuntimeError) as error:  # torch tells of a lack of memory by the latter
-        if isinstance(error, RuntimeError) and "allocate memory" not in str(error):
-            raise
-        return "there is not enough memory"
-    records.add(made)
+    return _note(train(job, place, tell), records)
+
+
+def _note(outcome: list[Record] | str, records: Records) -> str | None:
+    if isinstance(outcome, str):
+        return outcome
+    records.add(outcome)
     return None
 
 

@@ -4,13 +4,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from nfgnn.errors import UserError
 from nfgnn.scale.block import compute_block
+from nfgnn.scale.cluster import Say, ray_cluster
 from nfgnn.scale.job import Job, block_folder
 from nfgnn.scale.memory import return_freed_memory
 from nfgnn.scale.source import Report
 
-Say = Callable[[str], None]
 WHAT = "computing terms"
 
 
@@ -34,33 +33,19 @@ def run_ray(job: Job, report: Report, say: Say, address: str | None = None) -> N
     Files are the truth: a task that dies with its worker or node is run again by Ray, and whatever it has left behind
     is never taken for a block.
     """
-    try:
-        import ray
-    except ImportError:
-        raise UserError("--engine ray needs Ray: install it with `pip install 'nfgnn[cluster]'`") from None
-    address = address or os.environ.get("RAY_ADDRESS")
-    started = not ray.is_initialized()
-    if started:
-        ray.init(address=address or "local", log_to_driver=False, logging_level="error")
-    nodes = [node for node in ray.nodes() if node["Alive"]]
-    which = f"cluster at {address}" if address else "a cluster of its own"
-    count = f"{len(nodes)} node{'s' if len(nodes) > 1 else ''}"
-    say(f"Ray: {which}, {count}, {ray.cluster_resources().get('CPU', 0):g} CPUs")
-    try:
+    with ray_cluster(address, say) as ray:
         task = ray.remote(max_retries=-1, num_cpus=1, memory=job.settings.memory)(_task)
         todo = [block for block in range(job.plan.blocks) if not block_folder(job.work, block).is_dir()]
         waiting = [task.remote(str(job.work.resolve()), block) for block in todo]
         done = job.plan.blocks - len(todo)
-        while waiting:
-            ready, waiting = ray.wait(waiting)
-            ray.get(ready)
-            done += len(ready)
-            report(WHAT, done, job.plan.blocks)
-    except ray.exceptions.RayTaskError as error:
-        raise error.as_instanceof_cause() from None
-    finally:
-        if started:
-            ray.shutdown()
+        try:
+            while waiting:
+                ready, waiting = ray.wait(waiting)
+                ray.get(ready)
+                done += len(ready)
+                report(WHAT, done, job.plan.blocks)
+        except ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from None
 
 
 def _task(work: str, block: int) -> None:

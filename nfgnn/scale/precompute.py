@@ -14,7 +14,8 @@ from nfgnn.errors import UserError
 from nfgnn.npyfile import NpyFile
 from nfgnn.scale.assemble import assemble
 from nfgnn.scale.calibrate import calibrate
-from nfgnn.scale.engines import ENGINES, Say
+from nfgnn.scale.cluster import Say
+from nfgnn.scale.engines import ENGINES
 from nfgnn.scale.features import read_scaling, write_columns
 from nfgnn.scale.job import Job, block_folder
 from nfgnn.scale.manifest import DTYPES, FILE, Manifest

@@ -1,12 +1,12 @@
 """The processes of one training as workers of a Ray cluster: Ray Train starts them and starts them again."""
 
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from nfgnn.errors import UserError
+from nfgnn.scale.cluster import ray_cluster
 from nfgnn.training.follow import from_plain, plain, run_in_processes
 from nfgnn.training.processes import Processes
 from nfgnn.training.row_data import store_of
@@ -37,8 +37,7 @@ def train_on_ray(
         say: told which cluster it is.
     """
     try:
-        import ray
-        from ray.train import FailureConfig, RunConfig, ScalingConfig
+        from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
         from ray.train.torch import TorchTrainer
     except ImportError:
         raise UserError("--engine ray needs Ray: install it with `pip install 'nfgnn[cluster]'`") from None
@@ -46,28 +45,23 @@ def train_on_ray(
     if store is None:
         raise UserError("--engine ray trains on a store: make one with `nfgnn precompute`")
     experiment.check()
-    folder, address = folder.resolve(), address or os.environ.get("RAY_ADDRESS")
+    folder = folder.resolve()
     scratch = folder.with_name(f".{folder.name}.ray")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    began = not ray.is_initialized()
-    if began:
-        ray.init(address=address or "local", num_cpus=None if address else max(2, workers), logging_level="error")
-    cpus = ray.cluster_resources().get("CPU", 0)
-    say(f"Ray: {f'the cluster at {address}' if address else 'a cluster of its own'}, {cpus:g} CPUs, {workers} workers")
     what = {**plain(experiment, store.path), "folder": str(folder), "scratch": str(scratch), "resume": resume}
     try:
-        TorchTrainer(
-            _work,
-            train_loop_config=what,
-            scaling_config=ScalingConfig(num_workers=workers, use_gpu=ray.cluster_resources().get("GPU", 0) >= workers),
-            run_config=RunConfig(storage_path=str(scratch), failure_config=FailureConfig(max_failures=_RESTARTS)),
-        ).fit()
-    except ray.train.TrainingFailedError as error:
+        with ray_cluster(address, say, cpus=max(2, workers)) as ray:
+            gpus = ray.cluster_resources().get("GPU", 0)
+            TorchTrainer(
+                _work,
+                train_loop_config=what,
+                scaling_config=ScalingConfig(num_workers=workers, use_gpu=gpus >= workers),
+                run_config=RunConfig(storage_path=str(scratch), failure_config=FailureConfig(max_failures=_RESTARTS)),
+            ).fit()
+    except TrainingFailedError as error:
         raise UserError(f"the training on Ray failed: {_reason(error)}; --resume goes on where it was") from None
     finally:
-        if began:
-            ray.shutdown()
         shutil.rmtree(scratch, ignore_errors=True)
     return read_summary(folder)
 

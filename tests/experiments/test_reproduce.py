@@ -6,11 +6,12 @@ import pytest
 
 from nfgnn.datasets.registry import REGISTRY
 from nfgnn.errors import UserError
-from nfgnn.experiments import reproduce
+from nfgnn.experiments import jobs, reproduce
+from nfgnn.experiments.jobs import Place
 from nfgnn.experiments.plan import make_plan
 from nfgnn.experiments.progress import WorkDisplay
 from nfgnn.experiments.records import Records
-from nfgnn.experiments.reproduce import Place, collect, run_missing
+from nfgnn.experiments.reproduce import collect, run_missing
 from nfgnn.experiments.tables import ITEMS, paper_values
 from nfgnn.nn.models import MODELS
 from nfgnn.report.tables import make_tables
@@ -66,8 +67,8 @@ def test_only_what_is_missing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
         trained.extend((config.model, seed) for config, seed in runs)
         return original(data, protocol, runs, *rest, **options)
 
-    original = reproduce.train_runs
-    monkeypatch.setattr(reproduce, "train_runs", counted)
+    original = jobs.train_runs
+    monkeypatch.setattr(jobs, "train_runs", counted)
     plan = make_plan("full", ["karate"], ["MLP"], runs=2, settings=QUICK)
     made(tmp_path, plan, plan)  # the same cell twice is one cell
     assert trained == [("MLP", 1000), ("MLP", 1001)]
@@ -89,9 +90,9 @@ def test_seeds_that_are_one_computation(tmp_path: Path, monkeypatch: pytest.Monk
             raise KeyboardInterrupt
         return original(data, protocol, runs, *rest, **options)
 
-    original = reproduce.train_runs
+    original = jobs.train_runs
     with monkeypatch.context() as patch:
-        patch.setattr(reproduce, "train_runs", struck)
+        patch.setattr(jobs, "train_runs", struck)
         with pytest.raises(KeyboardInterrupt):
             made(tmp_path / "struck", plan)
     made(tmp_path / "struck", plan)
@@ -152,7 +153,7 @@ def test_a_lack_of_memory_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def too_large(*arguments, **options):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
 
-    monkeypatch.setattr(reproduce, "train_runs", too_large)
+    monkeypatch.setattr(jobs, "train_runs", too_large)
     (note,) = made(tmp_path, make_plan("full", ["karate"], ["MLP"], runs=1, settings=QUICK))
     assert note == "MLP on karate (full), seed 1000: there is not enough memory"
 
@@ -196,3 +197,21 @@ def test_tables_from_records_alone(tmp_path: Path, capsys: pytest.CaptureFixture
     assert any(line.startswith("| MLP |") and "×2" in line.replace(" ", "") for line in rows), rows
     with Records(tmp_path / "records.sqlite") as records:
         assert len(records.all()) == 2  # nothing was run
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_makes_the_same_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    plan = make_plan("full", ["karate"], ["MLP", "SGC"], runs=2, settings=QUICK)
+    made(tmp_path / "here", plan)
+    place = Place(tmp_path / "there" / "records.sqlite", None, "cpu")
+    display = WorkDisplay("reproduce", quiet=True)
+    assert run_missing([plan], place, display, engine="ray") == []
+    kept = []
+    for folder in ("here", "there"):
+        with Records(tmp_path / folder / "records.sqlite") as records:
+            kept.append([(r.key, {k: v for k, v in r.metrics.items() if k != "seconds"}) for r in records.all()])
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == 4
+    with pytest.raises(UserError, match="--engine slurm is not known"):
+        run_missing([plan], place, display, engine="slurm")

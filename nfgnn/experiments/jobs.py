@@ -1,0 +1,48 @@
+"""One computation of a table: what is trained, where, and what comes of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nfgnn.errors import UserError
+from nfgnn.experiments.cells import Tell, train_runs
+from nfgnn.experiments.graphs import graph
+from nfgnn.experiments.records import Record
+from nfgnn.training import RunConfig
+
+
+@dataclass(frozen=True)
+class Job:
+    """One computation: a configuration on one or several splits of a graph."""
+
+    dataset: str
+    protocol: str
+    config: RunConfig
+    seeds: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        seeds = f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"{len(self.seeds)} seeds"
+        return f"{self.config.model} on {self.dataset} ({self.protocol}), {seeds}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a job finds its graph, trains, and leaves its records."""
+
+    database: Path
+    root: Path | None
+    device: str
+
+
+def train(job: Job, place: Place, tell: Tell | None = None) -> list[Record] | str:
+    """The records of a job. A mistake or a lack of the machine's is returned as a sentence."""
+    try:
+        data = graph(job.dataset, place.root)
+        runs = [(job.config, seed) for seed in job.seeds]
+        return train_runs(data, job.protocol, runs, place.device, tell=tell)
+    except UserError as error:
+        return str(error)
+    except (MemoryError, RuntimeError) as error:  # torch tells of a lack of memory by the latter
+        if isinstance(error, RuntimeError) and "allocate memory" not in str(error):
+            raise
+        return "there is not enough memory"
