@@ -11,7 +11,6 @@ a model that has a method ``both`` shares work between them.
 import copy
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +24,8 @@ from nfgnn.errors import UserError
 from nfgnn.propagate import CSR
 from nfgnn.training.config import TrainingConfig
 from nfgnn.training.history import History
+from nfgnn.training.stacked import Adam, Layout, Tree, rates_of, rates_set
 
-_RATES = ("dropout", "filter_dropout")
-Tree = dict[str, Tensor]
 _LOOK_EVERY = 25  # epochs between two looks at what a GPU has done
 
 
@@ -54,7 +52,7 @@ def fit_many(
     assert len(epochs) <= 2, "members share the numbers of epochs and of patience"
     with torch.no_grad():
         state = _State(members, data)
-        run_epoch, plain_epochs = state.epoch, 0
+        run_epoch, plain_epochs, active = state.epoch, 0, len(members)
         for done in range(1, members[0].config.epochs + 1):
             run_epoch()
             plain_epochs += 1
@@ -95,17 +93,17 @@ class _State:
         self.template = copy.deepcopy(members[0].model)
         self.both = _Both(self.template)
         self._warm_up()
-        self.layout = _Layout(members[0].model)
+        self.layout = Layout(members[0].model)
         self.theta = torch.stack([self.layout.flatten(member.model) for member in members])
         self.views = self.layout.views(self.theta)
         self.constants = self.layout.constants([member.model for member in members])
-        self.rates = _rates([member.model for member in members], device) if S > 1 else {}
+        self.rates = rates_of([member.model for member in members], device) if S > 1 else {}
         self.train = torch.stack([member.train_mask for member in members]).to(device)
         self.val = torch.stack([member.val_mask for member in members]).to(device)
         for name, mask in (("train_mask", self.train), ("val_mask", self.val)):
             if not bool(mask.any(1).all()):
                 raise UserError(f"{name} is empty: training needs nodes to train on and nodes to validate on")
-        self.adam = _Adam(self.theta, self.layout.filter_start, [member.config for member in members])
+        self.adam = Adam(self.theta, self.layout.filter_start, [member.config for member in members])
         self.patience = members[0].config.patience
         self.t = torch.zeros(1, dtype=torch.long, device=device)
         self.active = torch.ones(S, dtype=torch.bool, device=device)
@@ -154,7 +152,7 @@ class _State:
         """Gradients and training loss, validation loss and accuracy, all of the weights as they are."""
 
         def loss(views: Tree, constants: Tree, rates: Tree, train: Tensor, val: Tensor) -> tuple[Tensor, Any]:
-            with _rates_set(self.template, rates):
+            with rates_set(self.template, rates):
                 parameters = {f"model.{name}": value for name, value in (views | constants).items()}
                 logits, held = functional_call(self.both, parameters, self.inputs)
             return self._loss(logits, train), (self._loss(held, val), self._accuracy(held, val))
@@ -233,97 +231,6 @@ class _Both(nn.Module):
         with torch.no_grad():
             held = self.model.eval()(*inputs)
         return self.model.train()(*inputs), held
-
-
-class _Layout:
-    """Where each parameter lies in a run's row: the filter's come last."""
-
-    def __init__(self, model: nn.Module) -> None:
-        trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        ordered = sorted(trained, key=lambda name: name.startswith("prop."))
-        self.shapes = {name: trained[name].shape for name in ordered}
-        self.filter_start = sum(trained[name].numel() for name in ordered if not name.startswith("prop."))
-
-    def flatten(self, model: nn.Module) -> Tensor:
-        parameters = dict(model.named_parameters())
-        return torch.cat([parameters[name].detach().flatten() for name in self.shapes])
-
-    def views(self, rows: Tensor) -> dict[str, Tensor]:
-        sizes = [shape.numel() for shape in self.shapes.values()]
-        parts = rows.split(sizes, dim=1)
-        return {name: part.unflatten(1, shape) for (name, shape), part in zip(self.shapes.items(), parts)}
-
-    def join(self, values: dict[str, Tensor]) -> Tensor:
-        return torch.cat([values[name].flatten(1) for name in self.shapes], dim=1)
-
-    def constants(self, models: Sequence[nn.Module]) -> dict[str, Tensor]:
-        """Parameters that are not trained, and buffers, stacked."""
-        states = [{**dict(model.named_parameters()), **dict(model.named_buffers())} for model in models]
-        names = [name for name in states[0] if name not in self.shapes]
-        return {name: torch.stack([state[name].detach() for state in states]) for name in names}
-
-
-class _Adam:
-    """Adam with L2 penalty, a learning rate and a penalty for every run and either optimiser group."""
-
-    def __init__(self, theta: Tensor, filter_start: int, configs: Sequence[TrainingConfig]) -> None:
-        self.m, self.v = torch.zeros_like(theta), torch.zeros_like(theta)
-        self.t = torch.zeros((), dtype=torch.float64, device=theta.device)
-        rest, filters = slice(0, filter_start), slice(filter_start, theta.shape[1])
-
-        def column(values: list[float]) -> Tensor:
-            return torch.tensor(values, dtype=theta.dtype, device=theta.device)[:, None]
-
-        groups = [
-            (rest, column([c.lr for c in configs]), column([c.weight_decay for c in configs])),
-            (filters, column([c.filter_lr for c in configs]), column([c.filter_weight_decay for c in configs])),
-        ]
-        self.groups = [group for group in groups if group[0].start < group[0].stop]
-
-    def keep(self, rows: Tensor) -> None:
-        self.m, self.v = self.m[rows].clone(), self.v[rows].clone()
-        self.groups = [(part, lr[rows], weight_decay[rows]) for part, lr, weight_decay in self.groups]
-
-    def step(self, theta: Tensor, gradient: Tensor, active: Tensor) -> None:
-        self.t += 1
-        correction_1, correction_2 = (1 - beta**self.t for beta in (0.9, 0.999))
-        for part, lr, weight_decay in self.groups:
-            p, m, v = theta[:, part], self.m[:, part], self.v[:, part]
-            g = torch.addcmul(gradient[:, part], p, weight_decay)
-            m.lerp_(g, 0.1)
-            v.mul_(0.999).addcmul_(g, g, value=0.001)
-            root = v.sqrt().div_(correction_2.sqrt().to(v.dtype)).add_(1e-8)
-            p.addcdiv_(m * (-lr * active[:, None] / correction_1.to(lr.dtype)), root)
-
-
-def _rates(models: Sequence[nn.Module], device: torch.device) -> dict[str, Tensor]:
-    """The dropout rates of every run, stacked: ``"mlp.dropout" → [S]``.
-
-    Handed in as data even where all are equal: it is by them that ``vmap`` knows that every run draws for itself.
-    """
-    found: dict[str, list[float]] = {}
-    for model in models:
-        for path, module in model.named_modules():
-            for attribute in _RATES:
-                if isinstance(value := getattr(module, attribute, None), float | int):
-                    found.setdefault(f"{path}.{attribute}", []).append(float(value))
-    return {key: torch.tensor(values, device=device) for key, values in found.items() if any(values)}
-
-
-@contextmanager
-def _rates_set(model: nn.Module, rates: dict[str, Tensor]) -> Iterator[None]:
-    """The model with these rates in place of its own."""
-    places = [
-        (model.get_submodule(key.rpartition(".")[0]), key.rpartition(".")[2], rate) for key, rate in rates.items()
-    ]
-    before = [getattr(module, attribute) for module, attribute, _ in places]
-    try:
-        for module, attribute, rate in places:
-            setattr(module, attribute, rate)
-        yield
-    finally:
-        for (module, attribute, _), value in zip(places, before):
-            setattr(module, attribute, value)
 
 
 def _captured(epoch: Callable[[], None]) -> Callable[[], None]:
