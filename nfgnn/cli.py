@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from nfgnn import typed
 from nfgnn.errors import UserError
 
 app = typer.Typer(
@@ -85,7 +86,7 @@ def train(
 
     data = _load(dataset, root, column)
     model = model or ("NFGNN" if data.get("rows") is None else "ScalableNFGNN")
-    config = resolve_config(data, model, _settings(set_ or []), protocol, preset)
+    config = resolve_config(data, model, typed.settings(set_ or []), protocol, preset)
     with process_group(device) as own_device:
         seeds = list(range(seed, seed + runs))
         experiment = Experiment(data, protocol, seeds, config, own_device, _source(dataset, column))
@@ -153,7 +154,7 @@ def predict(
         from nfgnn.datasets.additions import load_additions
 
         graph = _load(_graph_of(extends), root, column, need_labels=False)
-        table = prediction_table(classifier, load_additions(dataset, graph, **_columns(column)), graph)
+        table = prediction_table(classifier, load_additions(dataset, graph, **typed.columns(column)), graph)
     write_table(table, output)
     Console(stderr=True).print(f"{table.num_rows} predictions written to {output}", highlight=False)
 
@@ -234,7 +235,7 @@ def datasets(
     else:
         from nfgnn.datasets import load_dataset
 
-        card = describe_dataset(load_dataset(name, root=root, need_labels=False, **_columns(column)), root)
+        card = describe_dataset(load_dataset(name, root=root, need_labels=False, **typed.columns(column)), root)
         print(json.dumps(card)) if json_ else print_dataset(card)
 
 
@@ -266,15 +267,15 @@ def tune(
     from nfgnn.experiments.tune import Search, preset_table, run_search
     from nfgnn.training.atomic import atomic_write
 
-    data = load_dataset(dataset, root=root, **_columns(column))
-    search = Search(data, model, protocol, preset, trials, _numbers(seeds), _settings(set_ or []), device)
+    data = load_dataset(dataset, root=root, **typed.columns(column))
+    search = Search(data, model, protocol, preset, trials, typed.numbers(seeds), typed.settings(set_ or []), device)
     try:
         with Records(storage) as records, WorkDisplay(f"tune {model} on {data.get('name')}") as display:
             outcome = run_search(search, records, display)
     except KeyboardInterrupt:
         print("nfgnn: stopped; the same command goes on from the finished runs", file=sys.stderr)
         raise typer.Exit(130) from None
-    command = _command("tune", dataset, model=model, protocol=protocol, trials=trials, seeds=seeds, preset=preset)
+    command = typed.command("tune", dataset, model=model, protocol=protocol, trials=trials, seeds=seeds, preset=preset)
     command += "".join(f" --set {item}" for item in set_ or [])
     table = preset_table(search, outcome, command)
     if out is None:
@@ -322,7 +323,7 @@ def reproduce(
     from nfgnn.report.tables_text import markdown, write_tables
 
     wanted = list(dict.fromkeys([*ITEMS, "figures"] if "all" in items else items))
-    columns, rows = _words(datasets), _words(models)
+    columns, rows = typed.words(datasets), typed.words(models)
     plans = [make_plan(item, columns, rows, runs, seed, preset) for item in wanted if item != "figures"]
     place = Place(out / "records.sqlite", root, device)
     try:
@@ -333,7 +334,7 @@ def reproduce(
                     notes = [] if from_records else run_missing(plans, place, display, *where)
                 for plan in plans:
                     options = {"datasets": datasets, "models": models, "runs": runs, "preset": preset}
-                    command = _command("reproduce", plan.name, **options, seed=seed if seed != 1000 else None)
+                    command = typed.command("reproduce", plan.name, **options, seed=seed if seed != 1000 else None)
                     tables = make_tables(plan, collect(plan, root, records), command, notes)
                     written = write_tables(tables, out, plan.file)
                     print(markdown(tables))
@@ -362,7 +363,7 @@ def _load(dataset: str, root: Path | None, column: list[str] | None, need_labels
 
     if is_store(dataset):
         return Store.open(dataset).labels()
-    data = load_dataset(dataset, root=root, need_labels=need_labels, **_columns(column))
+    data = load_dataset(dataset, root=root, need_labels=need_labels, **typed.columns(column))
     _say_notes(data)
     return data
 
@@ -399,7 +400,7 @@ def precompute(
 
     start, limit = time.perf_counter(), parse_memory(memory)
     settings = Settings(basis, K, limit, rows, dtype, features, self_loops, lambda_max, device)
-    source = _blockwise(dataset, root, limit, rows != "all", _columns(column))
+    source = _blockwise(dataset, root, limit, rows != "all", typed.columns(column))
     chosen = plan(source, out, settings, engine)
     print_plan(chosen, limit)
     if dry_run:
@@ -435,47 +436,12 @@ def _blockwise(dataset: str, root: Path | None, memory: int, need_labels: bool, 
     return MemorySource(data, str(Path(dataset).resolve()) if Path(dataset).exists() else dataset)
 
 
-def _columns(items: list[str] | None) -> dict[str, Any]:
-    """``["label=class", "drop=name"]`` as options of ``load_dataset``."""
-    options: dict[str, Any] = {}
-    for item in items or []:
-        role, equals, name = item.partition("=")
-        roles = ("id", "label", "split", "source", "target", "weight", "drop")
-        if not equals or not name or role not in roles:
-            raise UserError(f"--column {item} is not understood: write ROLE=NAME, for example label=class")
-        if role == "drop":
-            options["drop_columns"] = (*options.get("drop_columns", ()), name)
-        else:
-            options[f"{role}_column"] = name
-    return options
-
-
 def _source(dataset: str, columns: list[str] | None) -> dict[str, Any]:
     """Where a graph lies, as a run folder keeps it: a registered name, or a path that holds from anywhere."""
     from nfgnn.datasets.load import registered_name
 
     place = registered_name(dataset) or str(Path(dataset).expanduser().resolve())
     return {"dataset": place, "columns": columns or []}
-
-
-def _words(text: str | None) -> list[str] | None:
-    """``"texas, cornell"`` as a list."""
-    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _numbers(text: str) -> list[int]:
-    """``"0-9"`` or ``"0,3,5"`` as a list."""
-    try:
-        parts = [part.partition("-") for part in text.split(",")]
-        return [n for low, _, high in parts for n in range(int(low), int(high or low) + 1)]
-    except ValueError:
-        raise UserError(f"--seeds {text} is not understood: write 0-9, or 0,1,2") from None
-
-
-def _command(*words: str, **options: Any) -> str:
-    """The command line that makes the same again."""
-    given = [f"--{key} {value}" for key, value in options.items() if value is not None]
-    return " ".join(["nfgnn", *words, *given])
 
 
 def _load_again(source: dict[str, Any] | None, dataset: str | None, root: Path | None, column: list[str] | None) -> Any:
@@ -489,23 +455,7 @@ def _load_again(source: dict[str, Any] | None, dataset: str | None, root: Path |
     place = dataset or said["dataset"]
     if is_store(place):
         raise UserError(f"{place} is a store, which holds terms and no links: explore a run on the graph itself")
-    return load_dataset(place, root=root, **_columns(column or said.get("columns")))
-
-
-def _settings(items: list[str]) -> dict[str, Any]:
-    """``["K=5", "basis=bernstein"]`` as a dictionary; values as TOML writes them, bare words are strings."""
-    import tomllib
-
-    settings: dict[str, Any] = {}
-    for item in items:
-        key, equals, text = item.partition("=")
-        if not equals or not key.strip():
-            raise UserError(f"--set {item} is not understood: write --set KEY=VALUE, for example --set K=5")
-        try:
-            settings[key.strip()] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            settings[key.strip()] = text.strip()
-    return settings
+    return load_dataset(place, root=root, **typed.columns(column or said.get("columns")))
 
 
 def _say_notes(data: Any) -> None:
