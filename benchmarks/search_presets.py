@@ -4,8 +4,9 @@
 
 For a cell (graph, protocol) and a family (a model with its structural choices) DRAWS random numeric settings are
 trained on a few search seeds, all of them as one computation on a GPU; the best by mean validation accuracy are trained
-again on all ten search seeds (0-9). Every line of the output is one configuration with all its validation accuracies
-(and test accuracies of the same search seeds, which choose nothing). What is there already is not computed again.
+again on all ten search seeds (0-9; in the third round of `semi` on up to a hundred, 0-99). Every line of the output is
+one configuration with all its validation accuracies (and test accuracies of the same search seeds, which choose
+nothing). What is there already is not computed again.
 On a machine with a GPU, hide it from workers on the CPU: ``CUDA_VISIBLE_DEVICES= python … --device cpu``.
 """
 
@@ -23,6 +24,7 @@ import torch
 
 from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.errors import UserError
+from nfgnn.presets import preset
 from nfgnn.training.together import fit_together
 
 NUMERIC = {
@@ -34,6 +36,7 @@ NUMERIC = {
     "filter_dropout": [0.0, 0.3, 0.5, 0.7, 0.9],
     "alpha": [0.1, 0.5, 0.9],
 }
+SMOOTHING = {"label_smoothing": [0.0, 0.1, 0.2, 0.3]}
 PAPER = {
     "lr": [0.01, 0.05],
     "weight_decay": [1e-4, 5e-4, 1e-3],
@@ -129,6 +132,80 @@ NARROW: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, list[float]]
 }
 """A second round around what the first has found, for the cells that had room: structures, and what differs from
 ``NUMERIC``."""
+SCORES = {"link": "scores", "features": "row"}
+_WEBKB = ([{"features": "row", "K": 2, "hidden_channels": 128}, {"features": "row"}], {"lr": [0.01, 0.05, 0.1]})
+_SMALL = (
+    [{"features": "row", "K": 2}, {"features": "row", "K": 2, "init": "all-pass"}],
+    {"weight_decay": [0.0, 5e-4, 5e-3, 1e-2, 5e-2], "alpha": [0.5, 0.9, 1.0]},
+)
+SMOOTH: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, list[float]]]] = {
+    ("cora", "full"): (
+        [{**LOOPS, "features": "row"}, {**LOOPS, "features": "row", "K": 5}],
+        {
+            "weight_decay": [5e-4, 1e-3, 3e-3, 5e-3],
+            "dropout": [0.5, 0.6, 0.7, 0.8],
+            "filter_dropout": [0.0, 0.3, 0.5],
+            "alpha": [0.1, 0.3, 0.5],
+        },
+    ),
+    ("citeseer", "full"): (
+        [{**LOOPS, "features": "row", "K": 5}, {**LOOPS, "features": "row", "K": 5, "init": "low-pass"}],
+        NARROW["citeseer", "full"][1],
+    ),
+    ("computers", "full"): ([{"features": "standard"}, {"features": "standard", "init": "band-stop"}], {}),
+    ("photo", "full"): ([{"features": "standard"}, {"features": "standard", "init": "band-stop"}], {}),
+    ("chameleon", "full"): (
+        [{**SCORES, "K": 5}, {**SCORES, "K": 2}],
+        {
+            "lr": [0.005, 0.01, 0.02],
+            "weight_decay": [1e-4, 3e-4, 5e-4, 1e-3, 2e-3],
+            "dropout": [0.3, 0.5, 0.7],
+            "filter_dropout": [0.0, 0.3],
+            "label_smoothing": [0.1, 0.2, 0.3, 0.4],
+        },
+    ),
+    ("squirrel", "full"): (
+        [{**SCORES, "K": 2}, {**SCORES, "features": "raw", "K": 2}],
+        {
+            "lr": [0.005, 0.01, 0.02],
+            "weight_decay": [5e-5, 1e-4, 2e-4, 3e-4, 5e-4],
+            "filter_dropout": [0.0, 0.3],
+            "label_smoothing": [0.1, 0.2, 0.3, 0.4],
+        },
+    ),
+    ("actor", "full"): (
+        [{**LOOPS, "features": "row"}, {**LOOPS, "features": "row", "K": 2}, {"features": "row", "K": 2}],
+        {
+            "weight_decay": [0.0, 0.0, 5e-4, 1e-3],
+            "filter_dropout": [0.5, 0.7, 0.9, 0.9],
+            "alpha": [0.5, 0.7, 0.9, 1.0],
+        },
+    ),
+    ("texas", "full"): _WEBKB,
+    ("cornell", "full"): _WEBKB,
+    ("cora", "semi"): ([{**LOOPS, "features": "row", "K": 5}, {**LOOPS, "features": "row"}], {}),
+    ("citeseer", "semi"): (
+        [{**LOOPS, "features": "row", "K": 5}, {**LOOPS, "features": "row"}],
+        NARROW["citeseer", "semi"][1],
+    ),
+    ("computers", "semi"): (
+        [{"features": "raw", "num_layers": 1, "init": "band-stop"}, {"basis": "bernstein", "features": "row"}],
+        {"filter_dropout": [0.0, 0.3, 0.5, 0.7]},
+    ),
+    ("photo", "semi"): ([{**LOOPS, "features": "raw", "init": "low-pass"}, {**LOOPS, "features": "raw"}], {}),
+    ("chameleon", "semi"): (
+        [{**LOOPS, "features": "raw", "link": "row"}, {"features": "raw"}, {**SCORES, "K": 2}],
+        {},
+    ),
+    ("squirrel", "semi"): (
+        [{**LOOPS, "features": "raw", "link": "row"}, {**LOOPS, "features": "raw"}, {**SCORES, "K": 2}],
+        {},
+    ),
+    ("actor", "semi"): ([{**LOOPS, "features": "row", "K": 2}, {"features": "row", "K": 2}], {}),
+    ("texas", "semi"): _SMALL,
+    ("cornell", "semi"): _SMALL,
+}
+"""A third round: links in the scores, and smoothed labels. The presets found before are among its finalists."""
 FAMILIES: dict[str, dict[str, Any]] = {
     "global": {"model": "PolyGNN"},
     "agreement": {"model": "NFGNN", "gate": "agreement", "rank": 3},
@@ -137,23 +214,49 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "GPRGNN": {"model": "GPRGNN"},
     "BernNet": {"model": "BernNet"},
 }
+KINDS = {"agreement": "agreement", "term": "term", "paper": "paper"}
+"""Kind of the presets of a family, where it is not ``"best"``."""
 HEAVY = {"computers": 4, "photo": 6, "squirrel": 12, "actor": 16}
 """Draws on large graphs; 24 on the others. (The first three families of Photo under `full` had 12.)"""
+ROUNDS = ("wide", "narrow", "smooth", "given")
 
 Config = dict[str, Any]
 
 
-def draws(cell: tuple[str, str], family: str, narrow: bool = False, most: int = 24) -> list[list[Config]]:
+def seeds(cell: tuple[str, str], round: str) -> tuple[range, range]:
+    """Search seeds of the first stage and of the finalists.
+
+    With 2.5 % of the nodes for validation ten splits of a small graph cannot tell configurations apart (Texas has 50
+    such nodes in them), so the third round takes more there.
+    """
+    if round in ("wide", "narrow") or cell[1] == "full":
+        small = round == "smooth" and cell[0] not in HEAVY
+        return range(5 if small else 3), range(10)
+    if cell[0] in ("texas", "cornell", "cornell-genuine"):
+        return range(40), range(100)
+    return (range(5), range(10)) if cell[0] in ("computers", "photo") else (range(10), range(40))
+
+
+def given(cell: tuple[str, str], family: str) -> Config:
+    """The preset that is there."""
+    model = FAMILIES[family]["model"]
+    return {"model": model, **preset(model, *cell, KINDS.get(family, "best"))}
+
+
+def draws(cell: tuple[str, str], family: str, round: str, most: int = 24) -> list[list[Config]]:
     """Settings to try: a list for every structure, since only numeric settings may differ within a computation."""
+    if round == "given":
+        return []
     fixed = FAMILIES[family]
     structures = [{}] if family in ("paper", "GPRGNN", "BernNet") else STRUCTURES[cell]
     number = min(most, HEAVY.get(cell[0], 24)) * (1 if len(structures) > 1 else 2)
     table = PAPER if family == "paper" else NUMERIC
-    if narrow:
-        structures, table = NARROW[cell][0], NUMERIC | NARROW[cell][1]
+    if round != "wide":
+        structures, own = (NARROW if round == "narrow" else SMOOTH)[cell]
+        table = NUMERIC | ({} if round == "narrow" else SMOOTHING) | own
     out = []
     for i, structure in enumerate(structures):
-        choose = random.Random(f"{cell} {i} {'narrow' if narrow else ''}".strip())
+        choose = random.Random(f"{cell} {i} {round if round != 'wide' else ''}".strip())
         numeric = [{key: choose.choice(values) for key, values in table.items()} for _ in range(number)]
         if family == "BernNet":
             numeric = [{k: v for k, v in draw.items() if k != "alpha"} for draw in numeric]
@@ -204,22 +307,25 @@ def train_alone(task: tuple[str, str, Config, int]) -> tuple[float, float, int]:
 class Search:
     """One cell and family after the other, every finished configuration a line."""
 
-    def __init__(self, out: Path, pool: ProcessPoolExecutor | None, narrow: bool, most: int) -> None:
-        self.out, self.pool, self.narrow, self.most = out, pool, narrow, most
+    def __init__(self, out: Path, pool: ProcessPoolExecutor | None, round: str, most: int) -> None:
+        self.out, self.pool, self.round, self.most = out, pool, round, most
         lines = out.read_text().splitlines() if out.exists() else []
         self.done = {(d["dataset"], d["protocol"], d["family"], d["stage"]) for d in map(json.loads, lines)}
 
     def run(self, cell: tuple[str, str], family: str) -> None:
         start, data = time.perf_counter(), load_dataset(cell[0])
+        few, many = seeds(cell, self.round)
         first = [
             (c, s)
-            for configs in draws(cell, family, self.narrow)
-            for c, s in self.scores(data, cell, configs, range(3))
+            for configs in draws(cell, family, self.round, self.most)
+            for c, s in self.scores(data, cell, configs, few)
         ]
         first.sort(key=lambda pair: -sum(v for v, _, _ in pair[1]))
         self.write(cell, family, 1, first)
         finalists = [config for config, _ in first[: 3 if cell[0] in HEAVY else 5]]
-        last = [pair for group in by_structure(finalists) for pair in self.scores(data, cell, group, range(10))]
+        if self.round in ("smooth", "given"):
+            finalists.append(given(cell, family))
+        last = [pair for group in by_structure(finalists) for pair in self.scores(data, cell, group, many)]
         last.sort(key=lambda pair: -sum(v for v, _, _ in pair[1]))
         self.write(cell, family, 2, last)
         best = last[0][1]
@@ -249,7 +355,7 @@ class Search:
 def by_structure(configs: list[Config]) -> list[list[Config]]:
     groups: dict[str, list[Config]] = {}
     for config in configs:
-        shape = json.dumps({k: v for k, v in config.items() if k not in NUMERIC}, sort_keys=True)
+        shape = json.dumps({k: v for k, v in config.items() if k not in NUMERIC | SMOOTHING}, sort_keys=True)
         groups.setdefault(shape, []).append(config)
     return list(groups.values())
 
@@ -261,13 +367,13 @@ def main() -> None:
     parser.add_argument("--cells", default=",".join(":".join(cell) for cell in STRUCTURES))
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--draws", type=int, default=24, help="at most so many for a structure")
-    parser.add_argument("--narrow", action="store_true", help="the second round; cells as in NARROW")
+    parser.add_argument("--round", choices=ROUNDS, default="wide", help="given: only the presets that are there")
     parser.add_argument("--seconds", type=float, default=1e9, help="start nothing new after this time")
     parser.add_argument("--out", type=Path, default=Path("results/search.jsonl"))
     arguments = parser.parse_args()
     start = time.perf_counter()
     pool = ProcessPoolExecutor(arguments.workers) if arguments.device == "cpu" else None
-    search = Search(arguments.out, pool, arguments.narrow, arguments.draws)
+    search = Search(arguments.out, pool, arguments.round, arguments.draws)
     for name in arguments.cells.split(","):
         dataset, _, protocol = name.partition(":")
         for family in arguments.families.split(","):

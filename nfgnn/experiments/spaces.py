@@ -5,11 +5,14 @@ Settings in :data:`NUMERIC` leave the model's shape alone, so runs that differ i
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from nfgnn.basis import BASES
 from nfgnn.basis.response import RESPONSES
 from nfgnn.nn.conv.gates import GATES
+from nfgnn.nn.models import find_model
+from nfgnn.nn.models.linked_mlp import LINKS
 from nfgnn.training import RunConfig
 
 Space = dict[str, tuple[Any, ...]]
@@ -32,6 +35,7 @@ NUMERIC: Space = {
     "dropout": (0.0, 0.3, 0.5, 0.7, 0.8),
     "filter_dropout": (0.0, 0.1, 0.2, 0.5, 0.7, 0.8, 0.9),
     "alpha": (0.05, 0.1, 0.2, 0.5, 0.9, 1.0),
+    "label_smoothing": (0.0, 0.1, 0.2, 0.3),
 }
 _FILTERED = {"hidden_channels": (16, 32, 64, 128), "K": (1, 2, 3, 5, 10)}
 
@@ -42,7 +46,7 @@ def _structure(model: str) -> Space:
         "basis": tuple(BASES),
         "self_loops": (False, True),
         "init": tuple(name for name in ("ppr", *RESPONSES) if name != "random"),
-        "link": ("none", "raw", "row"),
+        "link": tuple(LINKS),
         **_FILTERED,
     }
     shapes: dict[str, Space] = {
@@ -70,8 +74,10 @@ def search_space(model: str, kind: str, fixed: Mapping[str, Any]) -> Space:
     """
     grids = PAPER_GRID if kind == "paper" and model in ("NFGNN", "PolyGNN") else {**_structure(model), **NUMERIC}
     config = RunConfig.resolve(model, {}, None, None, "none")
-    known = set(config.to_dict())
+    known = set(config.hyper) | set(asdict(config.training))
     learns_filter = any(n.startswith("prop.") and p.requires_grad for n, p in config.build(2, 2, 2).named_parameters())
     if not learns_filter:
         known -= {"filter_lr", "filter_weight_decay"}
+    if hasattr(find_model(model).model, "training_loss"):
+        known -= {"label_smoothing"}  # its loss is its own
     return {name: values for name, values in grids.items() if name in known and name not in fixed}

@@ -33,6 +33,8 @@ class TrainingConfig:
     patience: int = 200
     features: str = "auto"
     """Feature scaling: see :class:`nfgnn.transforms.FeatureScaling`."""
+    label_smoothing: float = 0.0
+    """Share of the target that the training loss spreads evenly over all classes; the validation loss has none."""
     batch_size: int = 0
     """Rows of a step, for models that are trained on rows (:class:`nfgnn.nn.models.Scalable`); 0 is all of them."""
 
@@ -75,7 +77,7 @@ class RunConfig:
     def to_dict(self) -> dict[str, Any]:
         """One flat table: the model's name, its hyper-parameters, the training's."""
         plain = {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in self.hyper.items()}
-        training = {k: v for k, v in asdict(self.training).items() if k != "batch_size" or v}
+        training = {k: v for k, v in asdict(self.training).items() if k not in _UNSAID or v}
         return {"model": self.model, **plain, **training}
 
     def build(self, num_features: int, num_classes: int, num_nodes: int | None = None) -> nn.Module:
@@ -87,6 +89,9 @@ class RunConfig:
         except ValueError as error:
             raise UserError(f"{self.model}: {error}") from error
         return model
+
+
+_UNSAID = ("batch_size", "label_smoothing")  # where 0: runs from before there was such a setting keep their name
 
 
 def _fitting(preset: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:

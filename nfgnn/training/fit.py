@@ -17,6 +17,7 @@ from nfgnn.training.fit_many import Member, fit_many
 from nfgnn.training.history import History
 
 OnEpoch = Callable[[History], None]
+Inputs = tuple[Tensor, Tensor, Tensor | None]
 
 
 def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch | None = None) -> History:
@@ -40,28 +41,26 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
     best, best_loss, history, start = [w.clone() for w in weights], float("inf"), History(), time.perf_counter()
     stored = data.x.numel() if data.x.layout == torch.strided else data.x.values().numel()
     with threads_for(stored, model, data.x.device):
-        for _ in range(config.epochs):
-            model.train()
-            optimizer.zero_grad()
-            loss = training_loss(model, inputs, train, y_train)
-            loss.backward()
-            optimizer.step()
-            model.eval()
-            with torch.no_grad():
-                logits = model(*inputs)[val]
-                val_loss = F.cross_entropy(logits, y_val).item()
-                accuracy = (logits.argmax(-1) == y_val).float().mean().item()
-            history.train_loss.append(loss.item())
-            history.val_loss.append(val_loss)
-            history.val_accuracy.append(accuracy)
-            if val_loss < best_loss:
-                best_loss = val_loss
-                for kept, now in zip(best, weights):
-                    kept.copy_(now)
-            if on_epoch is not None:
-                on_epoch(history)
-            if history.should_stop(config.patience):
-                break
+        for epoch in range(config.epochs + 1):
+            logits, held = _passes(model, inputs, epoch < config.epochs)
+            if epoch > 0:  # the evaluation after the step before
+                held = held[val]
+                history.val_loss.append(F.cross_entropy(held, y_val).item())
+                history.val_accuracy.append(int((held.argmax(-1) == y_val).sum()) / len(y_val))
+                if history.val_loss[-1] < best_loss:
+                    best_loss = history.val_loss[-1]
+                    for kept, now in zip(best, weights):
+                        kept.copy_(now)
+                if on_epoch is not None:
+                    on_epoch(history)
+                if history.should_stop(config.patience):
+                    break
+            if epoch < config.epochs:
+                optimizer.zero_grad()
+                loss = training_loss(model, inputs, train, y_train, config.label_smoothing, logits)
+                loss.backward()
+                optimizer.step()
+                history.train_loss.append(loss.item())
     history.seconds = time.perf_counter() - start
     history.check()
     with torch.no_grad():
@@ -79,11 +78,23 @@ def _fit_on_gpu(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: 
     return history
 
 
-def training_loss(model: nn.Module, inputs: tuple[Tensor, Tensor, Tensor | None], nodes: Tensor, y: Tensor) -> Tensor:
+def _passes(model: nn.Module, inputs: Inputs, more: bool) -> tuple[Tensor | None, Tensor]:
+    """The logits of evaluation, and before them those of training, if there are ``more`` steps and the model can make
+    both at once."""
+    if more and hasattr(model, "both"):
+        return model.both(*inputs)  # type: ignore[operator, no-any-return]
+    with torch.no_grad():
+        return None, model.eval()(*inputs)
+
+
+def training_loss(
+    model: nn.Module, inputs: Inputs, nodes: Tensor, y: Tensor, label_smoothing: float, logits: Tensor | None = None
+) -> Tensor:
     """The model's own loss on the training nodes if it defines one, else the cross-entropy of its logits."""
     if hasattr(model, "training_loss"):
-        return model.training_loss(*inputs, nodes, y)  # type: ignore[operator, no-any-return]
-    return F.cross_entropy(model(*inputs)[nodes], y)
+        return model.train().training_loss(*inputs, nodes, y)  # type: ignore[operator, no-any-return]
+    logits = model.train()(*inputs) if logits is None else logits
+    return F.cross_entropy(logits[nodes], y, label_smoothing=label_smoothing)
 
 
 def parameter_groups(model: nn.Module, config: TrainingConfig) -> list[dict[str, object]]:

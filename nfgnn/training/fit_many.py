@@ -22,8 +22,10 @@ from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
 from nfgnn.propagate import CSR
+from nfgnn.propagate.backend import serves_triton
 from nfgnn.training.config import TrainingConfig
 from nfgnn.training.history import History
+from nfgnn.training.scores import loss_and_accuracy
 from nfgnn.training.stacked import Adam, Layout, Tree, rates_of, rates_set
 
 _LOOK_EVERY = 25  # epochs between two looks at what a GPU has done
@@ -68,7 +70,7 @@ def fit_many(
                 state.retire()
                 run_epoch, plain_epochs = state.epoch, 0
         if active > 0:
-            state.note(*state.evaluate())
+            state.note(torch.zeros_like(state.best_loss), *state.evaluate())
     histories = state.histories()
     for history in histories:
         history.seconds = (time.perf_counter() - start) / len(members)
@@ -103,24 +105,33 @@ class _State:
         for name, mask in (("train_mask", self.train), ("val_mask", self.val)):
             if not bool(mask.any(1).all()):
                 raise UserError(f"{name} is empty: training needs nodes to train on and nodes to validate on")
+        self.train, self.val = (
+            mask.to(self.theta.dtype) / mask.sum(1, keepdim=True) for mask in (self.train, self.val)
+        )
         self.adam = Adam(self.theta, self.layout.filter_start, [member.config for member in members])
+        smoothing = [member.config.label_smoothing for member in members]
+        self.smoothing = (
+            {"share": torch.tensor(smoothing, dtype=self.theta.dtype, device=device)} if any(smoothing) else {}
+        )
         self.patience = members[0].config.patience
         self.t = torch.zeros(1, dtype=torch.long, device=device)
         self.active = torch.ones(S, dtype=torch.bool, device=device)
         self.epochs = torch.zeros(S, dtype=torch.long, device=device)
+        self.improved = torch.zeros_like(self.active)
         self.best, self.best_loss = self.theta.clone(), torch.full((S,), torch.inf, device=device).to(self.theta.dtype)
         self.window = torch.zeros(self.patience, S, dtype=torch.float64, device=device)
-        self.seen = torch.zeros(members[0].config.epochs, 3, S, dtype=torch.float64, device=device)
+        self.seen = torch.zeros(members[0].config.epochs + 1, 3, S, dtype=torch.float64, device=device)
 
     def retire(self) -> None:
         """Let the members go that have stopped; the others are computed on, in fewer rows."""
         self.finished |= {row: result for row, result, active in self._results() if not active}
         keep = self.active.nonzero()[:, 0]
         self.rows = [self.rows[i] for i in keep.tolist()]
-        for name in ("theta", "train", "val", "active", "epochs", "best", "best_loss"):
+        for name in ("theta", "train", "val", "active", "epochs", "improved", "best", "best_loss"):
             setattr(self, name, getattr(self, name)[keep].clone())
         self.views = self.layout.views(self.theta)
-        self.constants, self.rates = tree_map(lambda t: t[keep], (self.constants, self.rates))
+        trees = (self.constants, self.rates, self.smoothing)
+        self.constants, self.rates, self.smoothing = tree_map(lambda t: t[keep], trees)
         self.window, self.seen = self.window[:, keep].clone(), self.seen[:, :, keep].clone()
         self.adam.keep(keep)
 
@@ -133,32 +144,46 @@ class _State:
     def epoch(self) -> None:
         """A training pass and the evaluation of the same weights, what follows from the latter, and a step."""
         gradients, train_loss, val_loss, accuracy = self._pass()
-        self.note(val_loss, accuracy)
-        self.seen[:, 0].index_copy_(0, self.t, train_loss.double()[None])
+        self.note(train_loss, val_loss, accuracy)
         self.adam.step(self.theta, self.layout.join(gradients), self.active)
         self.t += 1
 
-    def note(self, val_loss: Tensor, accuracy: Tensor) -> None:
-        """Keep what the evaluation after step t tells, and who stops; that before the first step tells nothing."""
-        last = self.t - 1
-        self.seen[:, 1:].index_copy_(0, last.clamp(min=0), torch.stack([val_loss, accuracy]).double()[None])
-        stop = (last >= self.patience) & (val_loss.double() > self.window.mean(0))
-        self.window.index_copy_(0, last % self.patience, val_loss.double()[None])
-        self.epochs.copy_(torch.where(self.active, self.t, self.epochs))
-        self._keep(self.active & (val_loss < self.best_loss) & (self.t > 0), val_loss)
-        self.active &= ~stop
+    def note(self, train_loss: Tensor, val_loss: Tensor, accuracy: Tensor) -> None:
+        """Keep what the training pass of step t + 1 and the evaluation after step t tell, and who stops.
+
+        The evaluation before the first step tells nothing.
+        """
+        told = (train_loss, val_loss, accuracy)
+        if serves_triton(self.theta):
+            from nfgnn.training import step_triton
+
+            books = (self.seen, self.window, self.active, self.epochs, self.best_loss, self.improved)
+            step_triton.note(*told, self.t, *books)
+        else:
+            last, (train_loss, val_loss, accuracy) = self.t - 1, torch.stack(told).double()
+            self.seen[:, 0].index_copy_(0, self.t, train_loss[None])
+            self.seen[:, 1:].index_copy_(0, last.clamp(min=0), torch.stack([val_loss, accuracy])[None])
+            stop = (last >= self.patience) & (val_loss > self.window.mean(0))
+            self.window.index_copy_(0, last % self.patience, val_loss[None])
+            self.epochs.copy_(torch.where(self.active, self.t, self.epochs))
+            self.improved.copy_(self.active & (told[1] < self.best_loss) & (self.t > 0))
+            self.best_loss.copy_(torch.where(self.improved, told[1], self.best_loss))
+            self.active &= ~stop
+        self._keep_best()
 
     def _pass(self) -> tuple[dict[str, Tensor], Tensor, Tensor, Tensor]:
         """Gradients and training loss, validation loss and accuracy, all of the weights as they are."""
 
-        def loss(views: Tree, constants: Tree, rates: Tree, train: Tensor, val: Tensor) -> tuple[Tensor, Any]:
+        def loss(
+            views: Tree, constants: Tree, rates: Tree, smoothing: Tree, train: Tensor, val: Tensor
+        ) -> tuple[Tensor, Any]:
             with rates_set(self.template, rates):
                 parameters = {f"model.{name}": value for name, value in (views | constants).items()}
                 logits, held = functional_call(self.both, parameters, self.inputs)
-            return self._loss(logits, train), (self._loss(held, val), self._accuracy(held, val))
+            return loss_and_accuracy(logits, train, self.y, **smoothing)[0], loss_and_accuracy(held, val, self.y)
 
         gradients, (train_loss, aux) = self._mapped(grad_and_value(loss, has_aux=True))(
-            self.views, self.constants, self.rates, self.train, self.val
+            self.views, self.constants, self.rates, self.smoothing, self.train, self.val
         )
         return gradients, train_loss, *aux
 
@@ -166,9 +191,9 @@ class _State:
         """Validation loss and accuracy."""
         self.template.eval()
 
-        def scores(views: Tree, constants: Tree, mask: Tensor) -> tuple[Tensor, Tensor]:
+        def scores(views: Tree, constants: Tree, weight: Tensor) -> tuple[Tensor, Tensor]:
             logits: Tensor = functional_call(self.template, views | constants, self.inputs)
-            return self._loss(logits, mask), self._accuracy(logits, mask)
+            return loss_and_accuracy(logits, weight, self.y)
 
         loss, accuracy = self._mapped(scores)(self.views, self.constants, self.val)
         return loss, accuracy
@@ -179,21 +204,11 @@ class _State:
             return vmap(function, randomness="different")
         return lambda *trees: tree_map(lambda t: t[None], function(*tree_map(lambda t: t[0], trees)))
 
-    def _loss(self, logits: Tensor, mask: Tensor) -> Tensor:
-        """Mean cross-entropy over the nodes of the mask."""
-        surprise = -logits.log_softmax(-1).gather(1, self.y[:, None])[:, 0]
-        return torch.where(mask, surprise, 0.0).sum() / mask.sum()
-
-    def _accuracy(self, logits: Tensor, mask: Tensor) -> Tensor:
-        correct: Tensor = (logits.argmax(-1) == self.y) & mask
-        return correct.sum() / mask.sum()
-
-    def _keep(self, improved: Tensor, val_loss: Tensor) -> None:
-        self.best_loss.copy_(torch.where(improved, val_loss, self.best_loss))
+    def _keep_best(self) -> None:
         if self.theta.is_cuda:  # the same work whatever the answer, so that it can be captured
-            torch.where(improved[:, None], self.theta, self.best, out=self.best)
+            torch.where(self.improved[:, None], self.theta, self.best, out=self.best)
         else:
-            rows = improved.nonzero()[:, 0]
+            rows = self.improved.nonzero()[:, 0]
             self.best[rows] = self.theta[rows]
 
     def _results(self) -> Iterator[tuple[int, tuple[History, Tensor], bool]]:

@@ -132,7 +132,8 @@ class _RowTrainer:
         if batch.total == 1:
             self.model.norms.eval()  # a single row has no deviation: it is normalised as in evaluation
         self.optimizer.zero_grad()
-        loss = F.cross_entropy(self.on_rows(batch.rows), batch.y, reduction="sum")
+        smoothing = self.config.label_smoothing
+        loss = F.cross_entropy(self.on_rows(batch.rows), batch.y, reduction="sum", label_smoothing=smoothing)
         # Processes average their gradients; the mean over the whole batch is the sum over all of them by its size.
         (loss * (count / batch.total)).backward()
         self.optimizer.step()

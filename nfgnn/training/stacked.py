@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from nfgnn.propagate.backend import serves_triton
 from nfgnn.training.config import TrainingConfig
 
 Tree = dict[str, Tensor]
@@ -44,33 +45,33 @@ class Adam:
     """Adam with L2 penalty, a learning rate and a penalty for every run and either optimiser group."""
 
     def __init__(self, theta: Tensor, filter_start: int, configs: Sequence[TrainingConfig]) -> None:
-        self.m, self.v = torch.zeros_like(theta), torch.zeros_like(theta)
-        self.t = torch.zeros((), dtype=torch.float64, device=theta.device)
-        rest, filters = slice(0, filter_start), slice(filter_start, theta.shape[1])
-
-        def column(values: list[float]) -> Tensor:
-            return torch.tensor(values, dtype=theta.dtype, device=theta.device)[:, None]
-
-        groups = [
-            (rest, column([c.lr for c in configs]), column([c.weight_decay for c in configs])),
-            (filters, column([c.filter_lr for c in configs]), column([c.filter_weight_decay for c in configs])),
-        ]
-        self.groups = [group for group in groups if group[0].start < group[0].stop]
+        self.m, self.v, self.filter_start = torch.zeros_like(theta), torch.zeros_like(theta), filter_start
+        self.betas = torch.tensor([0.9, 0.999], dtype=torch.float64, device=theta.device)
+        self.powers = torch.ones_like(self.betas)
+        rates = [(c.lr, c.filter_lr) for c in configs]
+        decays = [(c.weight_decay, c.filter_weight_decay) for c in configs]
+        self.lr, self.weight_decay = torch.tensor([rates, decays], dtype=theta.dtype, device=theta.device)
 
     def keep(self, rows: Tensor) -> None:
-        self.m, self.v = self.m[rows].clone(), self.v[rows].clone()
-        self.groups = [(part, lr[rows], weight_decay[rows]) for part, lr, weight_decay in self.groups]
+        for name in ("m", "v", "lr", "weight_decay"):
+            setattr(self, name, getattr(self, name)[rows].clone())
 
     def step(self, theta: Tensor, gradient: Tensor, active: Tensor) -> None:
-        self.t += 1
-        correction_1, correction_2 = (1 - beta**self.t for beta in (0.9, 0.999))
-        for part, lr, weight_decay in self.groups:
+        self.powers.mul_(self.betas)
+        if serves_triton(theta):
+            from nfgnn.training import step_triton
+
+            rates = self.powers, self.lr, self.weight_decay
+            step_triton.adam(theta, gradient, self.m, self.v, *rates, active, self.filter_start)
+            return
+        correction_1, correction_2 = (1 - self.powers).to(theta.dtype)
+        for group, part in enumerate((slice(0, self.filter_start), slice(self.filter_start, None))):
             p, m, v = theta[:, part], self.m[:, part], self.v[:, part]
-            g = torch.addcmul(gradient[:, part], p, weight_decay)
+            g = torch.addcmul(gradient[:, part], p, self.weight_decay[:, group, None])
             m.lerp_(g, 0.1)
             v.mul_(0.999).addcmul_(g, g, value=0.001)
-            root = v.sqrt().div_(correction_2.sqrt().to(v.dtype)).add_(1e-8)
-            p.addcdiv_(m * (-lr * active[:, None] / correction_1.to(lr.dtype)), root)
+            root = v.sqrt().div_(correction_2.sqrt()).add_(1e-8)
+            p.addcdiv_(m * (-self.lr[:, group, None] * active[:, None] / correction_1), root)
 
 
 def rates_of(models: Sequence[nn.Module], device: torch.device) -> dict[str, Tensor]:

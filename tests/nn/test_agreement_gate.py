@@ -99,6 +99,18 @@ def test_link_branch_reads_adjacency_rows(link: str) -> None:
     torch.testing.assert_close(model.scores(x, edge_index), h @ mlp.lins[1].weight.T + mlp.lins[1].bias)
 
 
+def test_links_in_the_scores_are_a_logistic_regression_beside_the_mlp() -> None:
+    torch.manual_seed(0)
+    edge_index, x = graph_with_an_isolated_node(), torch.randn(N, 6)
+    model = NFGNN(6, CHANNELS, hidden_channels=8, link="scores", num_nodes=N).eval()
+    plain = NFGNN(6, CHANNELS, hidden_channels=8).eval()
+    plain.mlp.load_state_dict(model.mlp.state_dict(), strict=False)
+    links = adjacency(edge_index, N).float() @ model.mlp.lin_link.weight.T
+    torch.testing.assert_close(model.scores(x, edge_index), plain.scores(x) + links)
+    with pytest.raises(ValueError, match="needs num_nodes"):
+        NFGNN(6, CHANNELS, link="scores")
+
+
 def test_a_model_of_links_says_that_it_does_not_know_other_nodes() -> None:
     data = split(load_dataset("mixed", num_nodes=60), "full", 0)
     classifier = NodeClassifier("NFGNN", link="raw", epochs=2).fit(data)

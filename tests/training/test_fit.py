@@ -77,11 +77,12 @@ def test_two_optimiser_groups() -> None:
     assert (rest["lr"], rest["weight_decay"]) == (0.1, 0.2)
 
 
-def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(data: Data) -> None:
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(data: Data, smoothing: float) -> None:
     torch.manual_seed(0)
     model = NFGNN(data.num_features, data.num_classes, K=3, dropout=0.0)
     reference = copy.deepcopy(model)
-    config = TrainingConfig(epochs=3, patience=200)
+    config = TrainingConfig(epochs=3, patience=200, label_smoothing=smoothing)
     history = fit(model, data, config)
     optimizer = torch.optim.Adam(parameter_groups(reference, config))
     x = data.x.to_dense()
@@ -89,7 +90,7 @@ def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(data: Data) -
     for _ in range(3):
         out = reference(x, data.edge_index)
         optimizer.zero_grad()
-        F.cross_entropy(out[data.train_mask], data.y[data.train_mask]).backward()
+        F.cross_entropy(out[data.train_mask], data.y[data.train_mask], label_smoothing=smoothing).backward()
         optimizer.step()
         with torch.no_grad():
             out = reference(x, data.edge_index)

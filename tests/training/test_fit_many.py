@@ -60,7 +60,9 @@ def test_members_equal_single_runs_to_eight_digits(graph: Data, name: str, spars
     compare(data, name, [{}, {}, {}])
 
 
-@pytest.mark.parametrize("own", [{"gate": "agreement", "rank": 3}, {"link": "raw"}], ids=["agreement", "link"])
+@pytest.mark.parametrize(
+    "own", [{"gate": "agreement", "rank": 3}, {"link": "raw"}, {"link": "scores"}, {"label_smoothing": 0.3}]
+)
 def test_other_forms_of_the_model_too(graph: Data, own: dict) -> None:
     compare(graph, "NFGNN", [own, own, own])
 
@@ -69,7 +71,7 @@ def test_numeric_hyper_parameters_may_differ_and_each_run_stops_by_itself(graph:
     settings = [
         {"lr": 0.01, "alpha": 0.1},
         {"lr": 0.2, "weight_decay": 0.1, "alpha": 0.9},
-        {"filter_lr": 0.3, "filter_weight_decay": 0.01, "lr": 0.05},
+        {"filter_lr": 0.3, "filter_weight_decay": 0.01, "lr": 0.05, "label_smoothing": 0.2},
     ]
     epochs = compare(graph, "NFGNN", settings)
     assert len(set(epochs)) > 1

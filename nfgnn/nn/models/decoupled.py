@@ -7,8 +7,7 @@ from torch import Tensor, nn
 
 from nfgnn.nn.conv import NFConv, PolyConv
 from nfgnn.nn.dropout import dropout_dense
-from nfgnn.nn.models.linked_mlp import LinkedMLP
-from nfgnn.nn.models.mlp import MLP
+from nfgnn.nn.models.linked_mlp import linked_mlp
 
 
 class Decoupled(nn.Module):
@@ -22,7 +21,8 @@ class Decoupled(nn.Module):
         prop: the filter.
         in_channels, out_channels, hidden_channels, num_layers, dropout: of the :class:`MLP`.
         filter_dropout (float): dropout between the MLP and the filter.
-        link (str): ``"raw"`` or ``"row"`` give the MLP a link branch: see :class:`LinkedMLP`. (default: ``"none"``)
+        link (str): a link branch: ``"raw"`` and ``"row"`` add the rows of A, through a linear map, to the MLP's hidden
+            layer (:class:`LinkedMLP`), ``"scores"`` to its scores (:class:`LinkedScores`). (default: ``"none"``)
         num_nodes (int): number of nodes, for the link branch only; the trainer fills it in.
     """
 
@@ -40,7 +40,7 @@ class Decoupled(nn.Module):
     ) -> None:
         super().__init__()
         sizes = (in_channels, out_channels, hidden_channels, num_layers, dropout)
-        self.mlp = MLP(*sizes) if link == "none" else LinkedMLP(*sizes, link, num_nodes)
+        self.mlp = linked_mlp(link, *sizes, num_nodes)
         self.prop = prop
         self.filter_dropout = filter_dropout
 
@@ -59,9 +59,15 @@ class Decoupled(nn.Module):
 
     def both(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The logits of training, and those of evaluation without a gradient; one recurrence serves both."""
+        self._drop(False)
         with torch.no_grad():
-            held = self.eval().scores(x, edge_index, edge_weight)
-        return self.prop.both(self.train().scores(x, edge_index, edge_weight), held, edge_index, edge_weight)
+            held = self.scores(x, edge_index, edge_weight)
+        self._drop(True)
+        return self.prop.both(self.scores(x, edge_index, edge_weight), held, edge_index, edge_weight)
+
+    def _drop(self, training: bool) -> None:
+        """Set the mode where it matters: on a small graph going through all modules takes as long as a product."""
+        self.training = self.mlp.training = training
 
     def coefficients(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Ψ: the filter coefficients of every node in the basis of ``prop``, ``[n, K + 1]``."""

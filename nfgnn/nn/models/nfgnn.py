@@ -26,8 +26,9 @@ class NFGNN(Decoupled):
         dropout (float): dropout in the MLP, on input and hidden layer. (default: ``0.5``)
         filter_dropout (float): dropout between MLP and filter. (default: ``0.0``)
         K, rank, basis, gate, activation, init, alpha, self_loops, lambda_max: of :class:`~nfgnn.nn.NFConv`.
-        link (str): ``"raw"`` or ``"row"``: the MLP also reads the rows of the adjacency matrix, as they are or summing
-            to one; the model then knows the nodes of one graph only. (default: ``"none"``)
+        link (str): ``"raw"`` or ``"row"``: the rows of the adjacency matrix, as they are or summing to one, go into the
+            MLP's hidden layer too; ``"scores"``: they go into its scores. The model then knows the nodes of one graph
+            only. (default: ``"none"``)
         num_nodes (int): number of nodes, needed for ``link`` only; the trainer fills it in.
     """
 
