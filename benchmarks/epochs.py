@@ -2,6 +2,7 @@
 
     python benchmarks/epochs.py --device cpu                  one thread; writes benchmarks/results/epochs_cpu.{json,md}
     python benchmarks/epochs.py --device cuda --pokec         also a generated graph of pokec's size
+    python benchmarks/epochs.py --device cuda --growth        how the time grows; writes growth_cuda.{json,md}
 
 (a) is Algorithm 1 as plain message passing (:mod:`reference`), then PyTorch Geometric's own models, then ours. Every
 row of a table was measured in one process, the candidates in turn, the median of several rounds taken. The raw files
@@ -177,18 +178,28 @@ def markdown(result: dict[str, Any]) -> str:
         ratios = [ms[PLAIN[0]] / ms["NFGNN"], ms["PyG GCN"] / ms["NFGNN"], ms["BernNet"] / ms["NFGNN"]]
         cells = [f"{ms[name]:.3g}" if name in ms else "–" for name in names] + [f"**{ratio:.1f}**" for ratio in ratios]
         lines.append(f"| {row['graph']} | {row['nodes']:,} | {row['edges']:,} | {' | '.join(cells)} |")
-    lines += ["", *(f"- {text}" for text in result["notes"]), ""]
-    if result["growth"]:
-        lines += [
-            "## Growth",
-            "",
-            "Around 20,000 nodes, 200,000 directed edges, 64 features, 8 classes, K = 10, one run.",
-            "",
-        ]
-        lines += ["| varied | value | ms per epoch |", "|---|---:|---:|"]
-        lines += [f"| {row['varied']} | {row[row['varied']]:,} | {row['ms']:.3g} |" for row in result["growth"]]
-        lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *(f"- {text}" for text in result["notes"]), ""])
+
+
+def growth_markdown(result: dict[str, Any]) -> str:
+    lines = [
+        f"# How the time of an epoch grows, {result['machine']}",
+        "",
+        "NFGNN around 20,000 nodes, 200,000 directed edges, 64 features, 8 classes, K = 10, one run.",
+        f"`{result['command']}`",
+        "",
+        "| varied | value | ms per epoch |",
+        "|---|---:|---:|",
+    ]
+    lines += [f"| {row['varied']} | {row[row['varied']]:,} | {row['ms']:.3g} |" for row in result["growth"]]
+    return "\n".join([*lines, ""])
+
+
+def write(path: Path, name: str, result: dict[str, Any], text: str) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+    (path / f"{name}.json").write_text(json.dumps(result, indent=1))
+    (path / f"{name}.md").write_text(text)
+    print(text)
 
 
 def plot(result: dict[str, Any], path: Path) -> None:
@@ -218,11 +229,20 @@ def main() -> None:
     parser.add_argument("--graphs", default=",".join(GRAPHS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pokec", action="store_true")
-    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--growth", action="store_true", help="only this: how the time grows with the sizes")
     parser.add_argument("--out", type=Path, default=HERE)
     arguments = parser.parse_args()
     device, notes = arguments.device, []
     torch.set_num_threads(1)
+    machine = torch.cuda.get_device_name() if device == "cuda" else f"CPU ({platform.machine()}), one thread"
+    result: dict[str, Any] = {
+        "machine": f"{machine}, torch {torch.__version__}",
+        "command": " ".join(["python benchmarks/epochs.py", *sys.argv[1:]]).partition(" --out")[0],
+    }
+    if arguments.growth:
+        result["growth"] = growth(device)
+        write(arguments.out, f"growth_{device}", result, growth_markdown(result))
+        return
     epochs = 200 if device == "cuda" else 30
     rows = [
         measure(name, real_graph(name, device), device, (*PLAIN, *OURS), epochs, arguments.rounds)
@@ -248,19 +268,9 @@ def main() -> None:
             notes.append(f"Peak memory at pokec's size, {name}: {peak_bytes(name, pokec) / 2**30:.2f} GiB.")
         degree = int(torch.bincount(pokec.edge_index[0]).max())
         notes.append(f"The pokec-sized graph is generated; its largest degree is {degree:,}.")
-    machine = torch.cuda.get_device_name() if device == "cuda" else f"CPU ({platform.machine()}), one thread"
-    result = {
-        "machine": f"{machine}, torch {torch.__version__}",
-        "command": " ".join(["python benchmarks/epochs.py", *sys.argv[1:]]),
-        "rows": rows,
-        "notes": notes,
-        "growth": growth(device) if arguments.growth else [],
-    }  # fmt: skip
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / f"epochs_{device}.json").write_text(json.dumps(result, indent=1))
-    (arguments.out / f"epochs_{device}.md").write_text(markdown(result))
+    result |= {"rows": rows, "notes": notes}
+    write(arguments.out, f"epochs_{device}", result, markdown(result))
     plot(result, arguments.out / f"epochs_{device}.png")
-    print(markdown(result))
 
 
 if __name__ == "__main__":

@@ -131,7 +131,8 @@ class _PairedTerms(Function):
     def forward(x: Tensor, held: Tensor, operator: ScaledLaplacian, table: Table) -> tuple[Tensor, Tensor]:
         width = x.shape[1]
         terms: Tensor = backend(x).terms(torch.cat([x, held], 1), operator, table)
-        return terms[..., :width].contiguous(), terms[..., width:].contiguous()
+        pair = terms[..., :width], terms[..., width:]
+        return pair if x.is_cuda else (pair[0].contiguous(), pair[1].contiguous())  # our kernels read either
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, ScaledLaplacian, Table], output: Any) -> None:

@@ -57,8 +57,11 @@ def test_products_with_values_and_with_a_batch_of_values() -> None:
 @pytest.mark.parametrize(
     ("orders", "n", "runs", "channels", "rank"), [(4, 37, 3, 5, 2), (3, 20, 1, 2, 1), (2, 300, 2, 7, 3)]
 )
-def test_the_gated_sum_and_its_gradient(orders: int, n: int, runs: int, channels: int, rank: int) -> None:
-    terms, grad = torch.randn(orders, n, runs, channels), torch.randn(n, runs, channels)
+@pytest.mark.parametrize("beside", [0, 4])
+def test_the_gated_sum_and_its_gradient(orders: int, n: int, runs: int, channels: int, rank: int, beside: int) -> None:
+    """Also of terms that are columns of a wider matrix."""
+    terms = torch.randn(orders, n, beside + runs * channels)[..., beside:].unflatten(-1, (runs, channels))
+    grad = torch.randn(n, runs, channels)
     weight, gamma = torch.randn(runs, channels, rank), torch.randn(runs, orders, rank)
     torch.testing.assert_close(
         gated_sum_triton.forward(terms, weight, gamma), gated_sum._forward(terms, weight, gamma), rtol=1e-4, atol=1e-5

@@ -1,6 +1,5 @@
 """Algorithm 1's weighted sum as two Triton kernels: every term is read once forward and once backward."""
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -8,7 +7,7 @@ from torch import Tensor
 
 @triton.jit
 def _forward_kernel(  # type: ignore[no-untyped-def]
-    terms, weight, gamma, out, n, runs, channels, orders,
+    terms, weight, gamma, out, n, runs, channels, orders, order_stride, node_stride,
     RANK: tl.constexpr, NODES: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
     run = tl.program_id(1)
@@ -16,9 +15,10 @@ def _forward_kernel(  # type: ignore[no-untyped-def]
     c = tl.arange(0, CHANNELS)
     mask = (node < n)[:, None] & (c < channels)[None, :]
     place = (node.to(tl.int64) * runs + run)[:, None] * channels + c[None, :]
+    held = node.to(tl.int64)[:, None] * node_stride + run * channels + c[None, :]
     total = tl.zeros((NODES, CHANNELS), tl.float32)
     for k in range(orders):
-        t = tl.load(terms + tl.cast(k, tl.int64) * n * runs * channels + place, mask=mask, other=0.0)
+        t = tl.load(terms + tl.cast(k, tl.int64) * order_stride + held, mask=mask, other=0.0)
         eta = tl.zeros((NODES,), tl.float32)
         for j in tl.static_range(RANK):
             w = tl.load(weight + (run * channels + c) * RANK + j, mask=c < channels, other=0.0)
@@ -29,7 +29,7 @@ def _forward_kernel(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _backward_kernel(  # type: ignore[no-untyped-def]
-    grad, terms, weight, gamma, d_terms, d_weight, d_gamma, n, runs, channels, orders,
+    grad, terms, weight, gamma, d_terms, d_weight, d_gamma, n, runs, channels, orders, order_stride, node_stride,
     RANK: tl.constexpr, NODES: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
     """Sums over nodes are left in parts, one per block of nodes, so that adding them up has a fixed order."""
@@ -39,11 +39,12 @@ def _backward_kernel(  # type: ignore[no-untyped-def]
     inside = c < channels
     mask = (node < n)[:, None] & inside[None, :]
     place = (node.to(tl.int64) * runs + run)[:, None] * channels + c[None, :]
+    held = node.to(tl.int64)[:, None] * node_stride + run * channels + c[None, :]
     g = tl.load(grad + place, mask=mask, other=0.0)
     part = tl.cast(block, tl.int64) * runs + run
     for k in range(orders):
         shift = tl.cast(k, tl.int64) * n * runs * channels
-        t = tl.load(terms + shift + place, mask=mask, other=0.0)
+        t = tl.load(terms + tl.cast(k, tl.int64) * order_stride + held, mask=mask, other=0.0)
         delta = tl.sum(t * g, 1)
         eta = tl.zeros((NODES,), tl.float32)
         d_t = tl.zeros((NODES, CHANNELS), tl.float32)
@@ -63,55 +64,37 @@ def _backward_kernel(  # type: ignore[no-untyped-def]
 
 def forward(terms: Tensor, weight: Tensor, gamma: Tensor) -> Tensor:
     """Z ``[n, runs, channels]``."""
-    terms, weight, gamma = terms.contiguous(), weight.contiguous(), gamma.contiguous()
+    terms, weight, gamma = _by_node(terms), weight.contiguous(), gamma.contiguous()
     orders, n, runs, channels = terms.shape
     out = terms.new_empty(n, runs, channels)
     nodes, width = _blocks(channels, n * runs)
     _forward_kernel[(triton.cdiv(n, nodes), runs)](
-        terms,
-        weight,
-        gamma,
-        out,
-        n,
-        runs,
-        channels,
-        orders,
-        weight.shape[2],
-        nodes,
-        width,
+        terms, weight, gamma, out, n, runs, channels, orders, *terms.stride()[:2], weight.shape[2], nodes, width,
         num_warps=4 if nodes > 16 else 1,
-    )
+    )  # fmt: skip
     return out
 
 
 def backward(grad: Tensor, terms: Tensor, weight: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients for the terms, W and Γ."""
-    grad, terms, weight, gamma = grad.contiguous(), terms.contiguous(), weight.contiguous(), gamma.contiguous()
+    grad, terms, weight, gamma = grad.contiguous(), _by_node(terms), weight.contiguous(), gamma.contiguous()
     orders, n, runs, channels = terms.shape
     rank = weight.shape[2]
     nodes, width = _blocks(channels, n * runs)
     blocks = triton.cdiv(n, nodes)
-    d_terms = torch.empty_like(terms)
+    d_terms = terms.new_empty(terms.shape)
     d_weight = terms.new_empty(blocks, runs, channels, rank)
     d_gamma = terms.new_empty(blocks, runs, orders, rank)
     _backward_kernel[(blocks, runs)](
-        grad,
-        terms,
-        weight,
-        gamma,
-        d_terms,
-        d_weight,
-        d_gamma,
-        n,
-        runs,
-        channels,
-        orders,
-        rank,
-        nodes,
-        width,
-        num_warps=4 if nodes > 16 else 1,
-    )
+        grad, terms, weight, gamma, d_terms, d_weight, d_gamma, n, runs, channels, orders, *terms.stride()[:2],
+        rank, nodes, width, num_warps=4 if nodes > 16 else 1,
+    )  # fmt: skip
     return d_terms, d_weight.sum(0), d_gamma.sum(0)
+
+
+def _by_node(terms: Tensor) -> Tensor:
+    """The terms with a node's numbers side by side; they may be columns of a wider matrix."""
+    return terms if terms.stride()[2:] == (terms.shape[3], 1) else terms.contiguous()
 
 
 def _blocks(channels: int, nodes: int) -> tuple[int, int]:
