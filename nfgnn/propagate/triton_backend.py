@@ -31,6 +31,7 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
     indptr, indices, weight, rows, num_rows,
     x, scale, previous, other, row_scale, outer, out, scaled_out,
     width, per_member, nnz, a, b, c, d,
+    WIDTH: tl.constexpr,
     HAS_WEIGHT: tl.constexpr, MEMBER_WEIGHTS: tl.constexpr, HAS_SCALE: tl.constexpr, HAS_SELF: tl.constexpr,
     HAS_PREVIOUS: tl.constexpr, HAS_OTHER: tl.constexpr, HAS_SCALED_OUT: tl.constexpr, HAS_OUTER: tl.constexpr,
     ROWS: tl.constexpr, ENTRIES: tl.constexpr, COLUMNS: tl.constexpr,
@@ -41,6 +42,8 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
     Everything after the sum is optional. Columns of one member lie together, ``per_member`` of them. ``other`` and
     ``scaled_out`` may have their rows in another order: row i is their row ``outer[i]``.
     """
+    if WIDTH:  # known when compiled: the columns of a neighbour are then read as one piece
+        width = WIDTH
     slot = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     there = slot < num_rows
     row = tl.load(rows + slot, mask=there, other=0).to(tl.int64)
@@ -88,6 +91,23 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
         tl.store(scaled_out + outside, result / factor, mask=mask)
 
 
+@triton.jit
+def _enter_kernel(  # type: ignore[no-untyped-def]
+    x, order, root, y, copy, size, width, HAS_ORDER: tl.constexpr, HAS_COPY: tl.constexpr, BLOCK: tl.constexpr
+):
+    """y[i] = root[i]·x[order[i]], and a copy of x."""
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < size
+    row = place // width
+    source = place
+    if HAS_ORDER:
+        source = tl.load(order + row, mask=inside, other=0).to(tl.int64) * width + place % width
+    value = tl.load(x + source, mask=inside, other=0.0)
+    tl.store(y + place, value * tl.load(root + row, mask=inside, other=0.0), mask=inside)
+    if HAS_COPY:
+        tl.store(copy + source, value, mask=inside)
+
+
 @dataclass(frozen=True)
 class RowGroups:
     """The rows of a matrix by length: those above ``_LONG`` entries, longest first, and the others."""
@@ -118,8 +138,7 @@ def terms(x: Tensor, operator: "ScaledLaplacian", table: "Table") -> Tensor:
     graph = _Graph.of(operator, x.dtype)
     x = x.contiguous()
     out = x.new_empty((len(table) + 1, *x.shape))
-    out[0] = x
-    y = [graph.enter(x), torch.empty_like(x), torch.empty_like(x)]
+    y = [graph.enter(x, out[0]), torch.empty_like(x), torch.empty_like(x)]
     for k, (a, b, c) in enumerate(table):
         graph.step(y[k % 3], y[(k + 1) % 3], a, b, previous=y[(k - 1) % 3] if c else None, c=c, scaled_out=out[k + 1])
     return out
@@ -205,9 +224,13 @@ class _Graph:
         weight = None if weight is None else weight.to(dtype)
         return cls(indptr, indices, weight, RowGroups.of(indptr), root, (scale * scale).to(dtype), order)
 
-    def enter(self, x: Tensor) -> Tensor:
-        """D^-1/2 x in the inner order."""
-        return (x if self.order is None else x[self.order]) * self.root[:, None]
+    def enter(self, x: Tensor, copy: Tensor | None = None) -> Tensor:
+        """D^-1/2 x in the inner order; x itself goes into ``copy``."""
+        y = torch.empty_like(x)
+        _enter_kernel[(triton.cdiv(x.numel(), 1024),)](
+            x, self.order, self.root, y, copy, x.numel(), x.shape[1], self.order is not None, copy is not None, 1024
+        )
+        return y
 
     def step(
         self, x: Tensor, out: Tensor, a: float, b: float, *, previous: Tensor | None, c: float,
@@ -244,6 +267,7 @@ def product(
     """Launch the kernel for all rows; see there for what is computed. ``x`` and ``out`` are ``[rows, width]``."""
     width = x.shape[1]
     columns = min(128, max(2, triton.next_power_of_2(width)))
+    known = width if width <= 16 and out.shape[0] > _LARGE else 0
     for rows, long in ((groups.long, True), (groups.short, False)):
         if not rows.numel():
             continue
@@ -251,7 +275,7 @@ def product(
         _rows_kernel[(triton.cdiv(rows.numel(), block_rows), triton.cdiv(width, columns))](
             indptr, indices, weight, rows, rows.numel(), x, scale, previous, other, row_scale, outer, out, scaled_out,
             width, member_width or width, indices.numel(), a, b, c, d,
-            weight is not None, bool(member_width), scale is not None, b != 0, previous is not None and c != 0,
+            known, weight is not None, bool(member_width), scale is not None, b != 0, previous is not None and c != 0,
             other is not None, scaled_out is not None, outer is not None, block_rows, entries, columns, num_warps=warps,
         )  # fmt: skip
     return out
