@@ -1,8 +1,10 @@
 """The GPU's kernels checked on a GPU: against float64, for repeatability, and for the time of a sparse product.
 
-    python benchmarks/gpu_check.py          writes benchmarks/results/gpu_check.md
+    python benchmarks/gpu_check.py                checks; writes benchmarks/results/gpu_check.md
+    python benchmarks/gpu_check.py --products     times; writes benchmarks/results/gpu_products.md
 
-CI has no GPU: there the same kernels run in Triton's interpreter (tests/propagate/test_triton.py).
+CI has no GPU: there the same kernels run in Triton's interpreter (tests/propagate/test_triton.py,
+tests/training/test_fit_many_triton.py).
 """
 
 import argparse
@@ -17,7 +19,7 @@ from nfgnn import load_dataset, split
 from nfgnn.basis import BASES, resolve_basis
 from nfgnn.nn.conv import gated_sum, gated_sum_triton
 from nfgnn.propagate import CSR, polynomial_terms, scaled_laplacian, torch_backend, triton_backend
-from nfgnn.training import RunConfig, fit
+from nfgnn.training import RunConfig, TrainingConfig, fit, scores, stacked, step_triton
 from nfgnn.training.fit_many import Member, fit_many
 from nfgnn.transforms import FeatureScaling
 
@@ -71,6 +73,25 @@ def check_parts() -> list[str]:
         f"- a batch of values: {members:.1e}; gated sum: {forward:.1e}; its gradients: "
         + ", ".join(f"{e:.1e}" for e in backward)
     ]
+
+
+def check_step() -> list[str]:
+    """Loss, gradient and accuracy; and twenty steps of Adam."""
+    logits, y = 3 * torch.randn(5000, 3, 7, device="cuda"), torch.randint(7, (5000,), device="cuda")
+    mask, share = torch.rand(3, 5000, device="cuda") < 0.3, torch.tensor([0.0, 0.1, 0.3], device="cuda")
+    weight = mask / mask.sum(1, keepdim=True)
+    exact = scores.scores(logits.double(), weight.double(), y, share.double())
+    parts = [error(a, b) for a, b in zip(step_triton.scores(logits, weight, y, share), exact)]
+    theta, configs = torch.randn(3, 9000, device="cuda"), [TrainingConfig(lr=lr) for lr in (0.001, 0.01, 0.1)]
+    twin, active = theta.double(), torch.ones(3, dtype=torch.bool, device="cuda")
+    ours, theirs = (stacked.Adam(t, 8000, configs) for t in (theta, twin))
+    for _ in range(20):
+        gradient = torch.randn_like(theta)
+        ours.step(theta, gradient, active)
+        theirs.step(twin, gradient.double(), active)
+    adam = error(theta, twin)
+    assert max(*parts, adam) < 1e-5
+    return [f"- loss, accuracy, gradient: {', '.join(f'{e:.1e}' for e in parts)}; twenty steps of Adam: {adam:.1e}"]
 
 
 def losses(device: str, dtype: torch.dtype, epochs: int, together: bool) -> list[list[float]]:
@@ -150,10 +171,18 @@ def products() -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--products", action="store_true", help="only time the sparse product")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     arguments = parser.parse_args()
     torch.manual_seed(0)
-    lines = [
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    name, lines = ("gpu_products.md", timed()) if arguments.products else ("gpu_check.md", checked())
+    (arguments.out / name).write_text("\n".join(lines))
+    print("\n".join(lines[-16:]))
+
+
+def checked() -> list[str]:
+    return [
         f"# Kernels on {torch.cuda.get_device_name()}, torch {torch.__version__}",
         "",
         "`python benchmarks/gpu_check.py`. Errors are norms relative to float64; the same input gave the same bits.",
@@ -163,12 +192,20 @@ def main() -> None:
         *check_terms(),
         "",
         *check_parts(),
+        *check_step(),
         "",
         "## Three runs on Cora without dropout: largest distance of a validation loss from float64's on the CPU",
         "",
         *check_training(),
         "",
-        "## A sparse product at pokec's size, milliseconds",
+    ]
+
+
+def timed() -> list[str]:
+    return [
+        f"# A sparse product at pokec's size, {torch.cuda.get_device_name()}, torch {torch.__version__}",
+        "",
+        "Milliseconds. `python benchmarks/gpu_check.py --products`",
         "",
         "Ours is a whole step of the recurrence (product, scaling, minus the term before, two outputs); cuSPARSE's is",
         "the product alone. Floors at the measured copy bandwidth: reading and writing everything once, and reading a",
@@ -179,9 +216,6 @@ def main() -> None:
         *products(),
         "",
     ]
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "gpu_check.md").write_text("\n".join(lines))
-    print("\n".join(lines[-16:]))
 
 
 if __name__ == "__main__":
