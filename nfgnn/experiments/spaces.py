@@ -5,7 +5,6 @@ Settings in :data:`NUMERIC` leave the model's shape alone, so runs that differ i
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from nfgnn.basis import BASES
@@ -74,7 +73,7 @@ def search_space(model: str, kind: str, fixed: Mapping[str, Any]) -> Space:
     """
     grids = PAPER_GRID if kind == "paper" and model in ("NFGNN", "PolyGNN") else {**_structure(model), **NUMERIC}
     config = RunConfig.resolve(model, {}, None, None, "none")
-    known = set(config.hyper) | set(asdict(config.training))
+    known = set(config.settings())
     learns_filter = any(n.startswith("prop.") and p.requires_grad for n, p in config.build(2, 2, 2).named_parameters())
     if not learns_filter:
         known -= {"filter_lr", "filter_weight_decay"}

@@ -88,7 +88,7 @@ def run_search(search: Search, records: Records, display: WorkDisplay) -> Outcom
     space = search_space(find_model(search.model).name, search.kind, search.fixed)
     runs = (search.trials + 1) * len(search.seeds)
     display.start([1.0] * runs, [1] * runs)
-    present = search.config({}).to_dict()
+    present = search.config({}).settings()
     trials = _evaluate(search, [{name: present[name] for name in space}], records, display)
     display.say(f"the preset: {_told(trials[0])}")
     while len(trials) <= search.trials:

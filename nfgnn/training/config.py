@@ -75,10 +75,13 @@ class RunConfig:
         return cls.resolve(settings.pop("model"), settings, None, None, "none")
 
     def to_dict(self) -> dict[str, Any]:
-        """One flat table: the model's name, its hyper-parameters, the training's."""
+        """One flat table: the model's name and its settings."""
+        return {"model": self.model, **{k: v for k, v in self.settings().items() if k not in _UNSAID or v}}
+
+    def settings(self) -> dict[str, Any]:
+        """All hyper-parameters of the model and the training's."""
         plain = {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in self.hyper.items()}
-        training = {k: v for k, v in asdict(self.training).items() if k not in _UNSAID or v}
-        return {"model": self.model, **plain, **training}
+        return {**plain, **asdict(self.training)}
 
     def build(self, num_features: int, num_classes: int, num_nodes: int | None = None) -> nn.Module:
         """The model with fresh weights. Only one that asks for ``num_nodes``, such as LINK, is told it."""

@@ -34,7 +34,7 @@ def test_every_value_of_every_grid_is_one_the_model_takes(model: str, kind: str)
         for value in values:
             rank = {"rank": 3} if name == "gate" else {}  # a gate that mixes filters needs several
             config = RunConfig.resolve(model, {name: value, **rank}, None, None, "none")
-            assert config.to_dict()[name] == value
+            assert config.settings()[name] == value
             config.build(3, 2, 5)
     assert "lr" not in search_space(model, kind, {"lr": 0.1})
 
