@@ -34,7 +34,8 @@ def mean(values: list[float]) -> float:
 
 
 def merit(line: dict[str, Any]) -> tuple[int, float]:
-    return len(line["val"]), mean(line["val"])
+    """Number of search seeds (said where only their mean was kept), then the mean."""
+    return line.get("seeds", len(line["val"])), mean(line["val"])
 
 
 def winners(
@@ -94,8 +95,9 @@ def summary(lines: list[dict[str, Any]]) -> str:
         "",
         "`python benchmarks/search_presets.py`, with `--round narrow`, `smooth` and `given` for further rounds; all",
         "configurations are in `search.jsonl`. Number of configurations tried on a few search seeds; of the finalist",
-        "with the highest mean validation accuracy on all of them (seeds 0-9; in the third round of `semi` 0-39, for",
-        "Texas and Cornell 0-99), validation / test accuracy in %. Test accuracies chose nothing.",
+        "with the highest mean validation accuracy on all of them (seeds 0-9; in the third round of `semi` and in the",
+        "last one 0-39, for Texas and Cornell 0-99), validation / test accuracy in %. Test accuracies chose nothing.",
+        "Of some lines of the last round only the means were kept; they say so.",
         "Reported runs have other seeds: `full.md`, `semi.md`, `orientation.md`.",
         "",
         f"| cell | {' | '.join(families)} |",

@@ -31,7 +31,6 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
     indptr, indices, weight, rows, num_rows,
     x, scale, previous, other, row_scale, outer, out, scaled_out,
     width, per_member, nnz, a, b, c, d,
-    WIDTH: tl.constexpr,
     HAS_WEIGHT: tl.constexpr, MEMBER_WEIGHTS: tl.constexpr, HAS_SCALE: tl.constexpr, HAS_SELF: tl.constexpr,
     HAS_PREVIOUS: tl.constexpr, HAS_OTHER: tl.constexpr, HAS_SCALED_OUT: tl.constexpr, HAS_OUTER: tl.constexpr,
     ROWS: tl.constexpr, ENTRIES: tl.constexpr, COLUMNS: tl.constexpr,
@@ -42,8 +41,6 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
     Everything after the sum is optional. Columns of one member lie together, ``per_member`` of them. ``other`` and
     ``scaled_out`` may have their rows in another order: row i is their row ``outer[i]``.
     """
-    if WIDTH:  # known when compiled: the columns of a neighbour are then read as one piece
-        width = WIDTH
     slot = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     there = slot < num_rows
     row = tl.load(rows + slot, mask=there, other=0).to(tl.int64)
@@ -267,7 +264,6 @@ def product(
     """Launch the kernel for all rows; see there for what is computed. ``x`` and ``out`` are ``[rows, width]``."""
     width = x.shape[1]
     columns = min(128, max(2, triton.next_power_of_2(width)))
-    known = width if width <= 16 and out.shape[0] > _LARGE else 0
     for rows, long in ((groups.long, True), (groups.short, False)):
         if not rows.numel():
             continue
@@ -275,7 +271,7 @@ def product(
         _rows_kernel[(triton.cdiv(rows.numel(), block_rows), triton.cdiv(width, columns))](
             indptr, indices, weight, rows, rows.numel(), x, scale, previous, other, row_scale, outer, out, scaled_out,
             width, member_width or width, indices.numel(), a, b, c, d,
-            known, weight is not None, bool(member_width), scale is not None, b != 0, previous is not None and c != 0,
+            weight is not None, bool(member_width), scale is not None, b != 0, previous is not None and c != 0,
             other is not None, scaled_out is not None, outer is not None, block_rows, entries, columns, num_warps=warps,
         )  # fmt: skip
     return out

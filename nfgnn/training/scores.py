@@ -69,7 +69,7 @@ def scores(logits: Tensor, weight: Tensor, y: Tensor, share: Tensor | None) -> t
     surprise = -likelihood.gather(-1, label)[..., 0]
     gradient = likelihood.exp()
     if share is None:
-        gradient.scatter_add_(-1, label, gradient.new_tensor(-1.0).expand(label.shape))
+        gradient.scatter_add_(-1, label, -torch.ones_like(surprise)[..., None])
     else:
         surprise = torch.lerp(surprise, -likelihood.mean(-1), share)
         gradient.sub_(share[:, None] / logits.shape[-1]).scatter_add_(
