@@ -21,6 +21,7 @@ from nfgnn.training.together import fit_together
 from nfgnn.transforms import split
 
 Tell = Callable[[History], None]
+TIMED = ", timed on "
 
 
 def train_runs(
@@ -62,6 +63,11 @@ def device_name(device: str) -> str:
     """``cpu``, or the name of the GPU."""
     resolved = resolve_device(device)
     return torch.cuda.get_device_name(resolved) if resolved.type == "cuda" else resolved.type
+
+
+def timed_protocol(protocol: str, device: str) -> str:
+    """The protocol under which a run is recorded whose time counts: one on another machine is another run."""
+    return f"{protocol}{TIMED}{device_name(device)}, {machine_name()}"
 
 
 @lru_cache

@@ -1,10 +1,10 @@
 """One computation of a table: what is trained, where, and what comes of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nfgnn.errors import UserError
-from nfgnn.experiments.cells import Tell, train_runs
+from nfgnn.experiments.cells import Tell, timed_protocol, train_runs
 from nfgnn.experiments.graphs import graph
 from nfgnn.experiments.records import Record
 from nfgnn.training import RunConfig
@@ -18,6 +18,8 @@ class Job:
     protocol: str
     config: RunConfig
     seeds: tuple[int, ...]
+    timed: bool = False
+    """Whether it is run for its time: alone, and recorded for this machine."""
 
     @property
     def label(self) -> str:
@@ -39,7 +41,10 @@ def train(job: Job, place: Place, tell: Tell | None = None) -> list[Record] | st
     try:
         data = graph(job.dataset, place.root)
         runs = [(job.config, seed) for seed in job.seeds]
-        return train_runs(data, job.protocol, runs, place.device, tell=tell)
+        records = train_runs(data, job.protocol, runs, place.device, tell=tell)
+        if job.timed:
+            return [replace(record, protocol=timed_protocol(record.protocol, place.device)) for record in records]
+        return records
     except UserError as error:
         return str(error)
     except (MemoryError, RuntimeError) as error:  # torch tells of a lack of memory by the latter

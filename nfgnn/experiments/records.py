@@ -148,6 +148,11 @@ class Records:
         )
         return [row[0] for row in self._connection.execute(query, [dataset, RESULTS_VERSION])]
 
+    def protocols(self, fingerprint: str) -> list[str]:
+        """The protocols of the runs on a graph."""
+        query = "SELECT DISTINCT protocol FROM runs WHERE fingerprint = ? AND version = ? ORDER BY protocol"
+        return [row[0] for row in self._connection.execute(query, [fingerprint, RESULTS_VERSION])]
+
     def note(self, name: str) -> str | None:
         row = self._connection.execute("SELECT value FROM notes WHERE name = ?", [name]).fetchone()
         return row[0] if row else None

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 from nfgnn.errors import UserError
-from nfgnn.experiments.cells import Tell, runs_at_once
+from nfgnn.experiments.cells import TIMED, Tell, runs_at_once, timed_protocol
 from nfgnn.experiments.cluster import on_cluster
 from nfgnn.experiments.graphs import facts, graph, known_fingerprint
 from nfgnn.experiments.jobs import Job, Place, train
@@ -55,7 +55,7 @@ def run_missing(
             if engine == "ray" and jobs:
                 made = on_cluster(jobs, place, address, display.say)
                 results = ((job, _note(outcome, records)) for job, outcome in made)
-            elif workers > 1 and on_cpu:
+            elif workers > 1 and on_cpu and not any(job.timed for job in jobs):
                 results = _in_processes(jobs, place, workers)
             else:
                 results = ((job, do(job, place, records, display.following(job.label))) for job in jobs)
@@ -71,8 +71,16 @@ def collect(plan: Plan, root: Path | None, records: Records) -> Found:
     found: Found = {}
     for (label, column), config in plan.configs.items():
         known = _fingerprint_or_none(column.dataset, root, records)
-        runs = records.find(known, column.protocol, config.to_dict(), plan.seeds) if known else {}
-        found[label, column] = [runs[seed] for seed in plan.seeds if seed in runs]
+        if known is None:
+            found[label, column] = []
+            continue
+        runs = list(records.find(known, column.protocol, config.to_dict(), plan.seeds).values())
+        if plan.item.by_device:  # of runs that were not timed only the share of many at once tells something
+            runs = [run for run in runs if run.metrics.get("runs_together", 1) > 1]
+            for protocol in records.protocols(known):
+                if protocol.startswith(column.protocol + TIMED):
+                    runs += records.find(known, protocol, config.to_dict(), plan.seeds).values()
+        found[label, column] = sorted(runs, key=lambda run: run.seed)
     return found
 
 
@@ -95,28 +103,33 @@ def _jobs(plans: Sequence[Plan], place: Place, records: Records) -> tuple[list[J
     """The computations that are missing, graph by graph, so that few graphs are in memory."""
     jobs: list[Job] = []
     notes, seen = [], set()
-    cells = [(column, config, plan.seeds) for plan in plans for (_, column), config in plan.configs.items()]
+    cells = [
+        (column, config, plan.seeds, plan.item.by_device)
+        for plan in plans
+        for (_, column), config in plan.configs.items()
+    ]
     for dataset in dict.fromkeys(column.dataset for column, *_ in cells):
         try:
             known = known_fingerprint(dataset, place.root, records)
-            for column, config, seeds in (cell for cell in cells if cell[0].dataset == dataset):
+            for column, config, seeds, timed in (cell for cell in cells if cell[0].dataset == dataset):
                 values = config.to_dict()
-                found = records.find(known, column.protocol, values, seeds) if known else {}
-                missing = [s for s in seeds if s not in found and (column, str(values), s) not in seen]
-                seen |= {(column, str(values), seed) for seed in missing}
-                jobs += _cut(dataset, column.protocol, config, missing, place)
+                protocol = timed_protocol(column.protocol, place.device) if timed else column.protocol
+                found = records.find(known, protocol, values, seeds) if known else {}
+                missing = [s for s in seeds if s not in found and (protocol, dataset, str(values), s) not in seen]
+                seen |= {(protocol, dataset, str(values), seed) for seed in missing}
+                jobs += _cut(dataset, column.protocol, config, missing, place, timed)
         except UserError as error:
             notes.append(f"{dataset}: {error}")
     order = {dataset: i for i, dataset in enumerate(dict.fromkeys(job.dataset for job in jobs))}
     return sorted(jobs, key=lambda job: (order[job.dataset], job.seeds[0])), notes
 
 
-def _cut(dataset: str, protocol: str, config: RunConfig, seeds: list[int], place: Place) -> Iterator[Job]:
-    """As many seeds at once as the device takes."""
+def _cut(dataset: str, protocol: str, config: RunConfig, seeds: list[int], place: Place, timed: bool) -> Iterator[Job]:
+    """As many seeds at once as the device takes; one where its time counts."""
     if seeds:
-        at_once = runs_at_once(graph(dataset, place.root), protocol, config, place.device)
+        at_once = 1 if timed else runs_at_once(graph(dataset, place.root), protocol, config, place.device)
         for start in range(0, len(seeds), at_once):
-            yield Job(dataset, protocol, config, tuple(seeds[start : start + at_once]))
+            yield Job(dataset, protocol, config, tuple(seeds[start : start + at_once]), timed)
 
 
 def _cost(job: Job, root: Path | None) -> float:

@@ -54,7 +54,8 @@ class Item:
     """Pairs of labels for paired tests; the second may be :data:`BEST_OTHER`."""
     preset: str = "best"
     by_device: bool = False
-    """Whether runs of different devices are told apart (times)."""
+    """Whether the time of a run is what counts: it is then made alone, once on every machine, and these are told
+    apart."""
 
 
 _SMALL = ("cora", "citeseer", "pubmed", "computers", "photo", "chameleon", "squirrel", "actor", "texas", "cornell")

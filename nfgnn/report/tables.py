@@ -114,7 +114,8 @@ def _device_rows(plan: Plan, found: Found, metric: str) -> dict[str, list[Entry]
 
 def _way(record: Record) -> str:
     together = int(record.metrics.get("runs_together", 1))
-    return f"{record.device}, {together} at once" if together > 1 else record.device
+    processor = record.machine.partition(",")[0]
+    return f"{record.device}, {together} at once" if together > 1 else f"{record.device} ({processor})"
 
 
 def _entry(plan: Plan, paper: str | None, column: Column, runs: Sequence[Record], metric: str) -> Entry:

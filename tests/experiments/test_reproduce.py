@@ -6,7 +6,7 @@ import pytest
 
 from nfgnn.datasets.registry import REGISTRY
 from nfgnn.errors import UserError
-from nfgnn.experiments import jobs, reproduce
+from nfgnn.experiments import cells, jobs, reproduce
 from nfgnn.experiments.jobs import Place
 from nfgnn.experiments.plan import make_plan
 from nfgnn.experiments.progress import WorkDisplay
@@ -215,3 +215,23 @@ def test_a_cluster_makes_the_same_records(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(kept[0]) == 4
     with pytest.raises(UserError, match="--engine slurm is not known"):
         run_missing([plan], place, display, engine="slurm")
+
+
+def test_a_run_for_its_time_is_made_on_every_machine_and_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same run for its accuracy, or on another machine, does not stand in for it."""
+    accuracy = make_plan("full", ["mixed"], ["GCN"], runs=2, settings=QUICK)
+    timed = make_plan("time", ["mixed"], ["GCN"], runs=2, preset="best", settings=QUICK)
+    assert made(tmp_path, accuracy, timed) == []
+    made(tmp_path, timed)  # nothing is missing
+    monkeypatch.setattr(cells, "machine_name", lambda: "another processor, 8 cores")
+    made(tmp_path, timed)
+    with Records(tmp_path / "records.sqlite") as records:
+        protocols = [record.protocol for record in records.all()]
+        (runs,) = collect(timed, None, records).values()
+        (plain,) = collect(accuracy, None, records).values()
+    assert len(protocols) == 6
+    assert len(set(protocols)) == 3
+    assert [run.seed for run in runs] == [1000, 1000, 1001, 1001]
+    assert {run.machine.partition(",")[0] for run in runs} >= {"another processor"}
+    assert all(run.protocol == "full" for run in plain)
+    assert "| GCN, cpu (another processor) |" in markdown(make_tables(timed, {next(iter(timed.configs)): runs}, "c"))

@@ -132,9 +132,9 @@ def test_times_keep_devices_apart() -> None:
         record(plan, label, column, 1001, seconds=1.0, epochs=500, runs_together=50, device="H200"),
     ]
     text = markdown(make_tables(plan, {(label, column): runs}, "c"))
-    assert "| GCN, cpu | 5.00 (3.10) ×1 |" in text
+    assert "| GCN, cpu (2 cores) | 5.00 (3.10) ×1 |" in text
     assert "| GCN, H200, 50 at once | 2.00 (3.10) ×1 |" in text
-    assert "| GCN, cpu | 2.00 (1.05) ×1 |" in text
+    assert "| GCN, cpu (2 cores) | 2.00 (1.05) ×1 |" in text
     assert "**" not in text
 
 
