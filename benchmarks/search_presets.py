@@ -206,6 +206,15 @@ SMOOTH: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, list[float]]
     ("cornell", "semi"): _SMALL,
 }
 """A third round: links in the scores, and smoothed labels. The presets found before are among its finalists."""
+_AS_THEY_ARE = {"lr": [0.02, 0.05, 0.1], "weight_decay": [5e-4, 5e-3, 1e-2, 5e-2], "alpha": [0.5, 0.9, 1.0]}
+RAW: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, list[float]]]] = {
+    (graph, protocol): (
+        [{"features": "raw", "K": 2}, {"features": "raw", "K": 2, "init": "all-pass"}],
+        _AS_THEY_ARE | {"filter_lr": [0.001, 0.005, 0.01]},
+    )
+    for graph, protocol in (("texas", "semi"), ("cornell", "semi"), ("texas", "full"))
+}
+"""Features as they are, which the MLP needs most on Texas; otherwise like the third."""
 FAMILIES: dict[str, dict[str, Any]] = {
     "global": {"model": "PolyGNN"},
     "agreement": {"model": "NFGNN", "gate": "agreement", "rank": 3},
@@ -218,7 +227,8 @@ KINDS = {"agreement": "agreement", "term": "term", "paper": "paper"}
 """Kind of the presets of a family, where it is not ``"best"``."""
 HEAVY = {"computers": 4, "photo": 6, "squirrel": 12, "actor": 16}
 """Draws on large graphs; 24 on the others. (The first three families of Photo under `full` had 12.)"""
-ROUNDS = ("wide", "narrow", "smooth", "given", "final")
+TABLES = {"narrow": NARROW, "smooth": SMOOTH, "raw": RAW}
+ROUNDS = ("wide", *TABLES, "given", "final")
 """The last two try nothing new: the presets that are there, and the best finalists of ``--earlier`` on more seeds."""
 
 Config = dict[str, Any]
@@ -232,6 +242,8 @@ def seeds(cell: tuple[str, str], round: str) -> tuple[range, range]:
     """
     if round == "final":
         return range(0), range(100 if cell[0] in ("texas", "cornell", "cornell-genuine") else 40)
+    if round == "raw":
+        return range(20), range(100)
     if round in ("wide", "narrow", "given") or cell[1] == "full":
         small = round == "smooth" and cell[0] not in HEAVY
         return range(5 if small else 3), range(10)
@@ -255,7 +267,7 @@ def draws(cell: tuple[str, str], family: str, round: str, most: int = 24) -> lis
     number = min(most, HEAVY.get(cell[0], 24)) * (1 if len(structures) > 1 else 2)
     table = PAPER if family == "paper" else NUMERIC
     if round != "wide":
-        structures, own = (NARROW if round == "narrow" else SMOOTH)[cell]
+        structures, own = TABLES[round][cell]
         table = NUMERIC | ({} if round == "narrow" else SMOOTHING) | own
     out = []
     for i, structure in enumerate(structures):
@@ -326,8 +338,8 @@ class Search:
         ]
         first.sort(key=lambda pair: -sum(v for v, _, _ in pair[1]))
         self.write(cell, family, 1, first)
-        finalists = [config for config, _ in first[: 3 if cell[0] in HEAVY else 5]]
-        if self.round in ("smooth", "given"):
+        finalists = [config for config, _ in first[: 3 if cell[0] in HEAVY or self.round == "raw" else 5]]
+        if self.round in ("smooth", "raw", "given"):
             finalists.append(given(cell, family))
         if self.round == "final":
             finalists = self.best_of_earlier(cell, family)
