@@ -85,10 +85,10 @@ def _note_kernel(  # type: ignore[no-untyped-def]
     stop = (last >= patience) & (value > mean)
     tl.debug_barrier()  # all of the window has been read
     tl.store(window + ((last + patience) % patience) * runs + run, value)
-    tl.store(epochs + run, now, mask=going)
+    tl.store(epochs + run, tl.where(going, now, tl.load(epochs + run)))
     best = tl.load(best_loss + run)
     better = going & (val < best) & (now > 0)
-    tl.store(best_loss + run, val, mask=better)
+    tl.store(best_loss + run, tl.where(better, val, best))
     tl.store(improved + run, better)
     tl.store(active + run, going & (stop == 0))
 
@@ -126,7 +126,7 @@ def _adam_kernel(  # type: ignore[no-untyped-def]
     step = tl.load(lr + group) / correction_1 * m_now / (tl.sqrt(v_now) / correction_2 + 1e-8)
     tl.store(m + place, m_now, mask=inside)
     tl.store(v + place, v_now, mask=inside)
-    tl.store(theta + place, p - step, mask=inside & going)
+    tl.store(theta + place, tl.where(going, p - step, p), mask=inside)
 
 
 def adam(

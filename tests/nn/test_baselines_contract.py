@@ -118,7 +118,7 @@ def test_many_seeds_share_one_computation(name: str, data: Data) -> None:
 @pytest.mark.parametrize("protocol", ["full", "semi"])
 @pytest.mark.parametrize("dataset", ["cora", "chameleon", "texas", "cornell-genuine", None])
 def test_presets_are_settings_of_the_model(name: str, dataset: str | None, protocol: str) -> None:
-    config = RunConfig.resolve(name, {}, dataset, protocol).to_dict()
+    config = RunConfig.resolve(name, {}, dataset, protocol).settings()
     assert preset(name, dataset, protocol).items() <= config.items()
 
 
