@@ -245,7 +245,7 @@ def tune(
     model: Annotated[str, typer.Option(help="Name of the model: see `nfgnn models`.")] = "NFGNN",
     protocol: Annotated[str, typer.Option(help="How nodes are split.")] = "full",
     trials: Annotated[int, typer.Option(min=1, help="How many settings are tried.")] = 50,
-    seeds: Annotated[str, typer.Option(help="Split seeds to choose on, of 0 to 9: 0-9, or 0,1,2.")] = "0-9",
+    seeds: Annotated[str, typer.Option(help="Split seeds to choose on, below 1000: 0-9, or 0,1,2.")] = "0-9",
     preset: Annotated[
         str, typer.Option(help="best searches all forms of the model, paper the grid of the paper's form.")
     ] = "best",

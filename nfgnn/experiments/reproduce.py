@@ -48,6 +48,8 @@ def run_missing(
         raise UserError(f"--engine {engine} is not known: choose local or ray")
     with Records(place.database) as records:
         jobs, notes = _jobs(plans, place, records)
+        if engine == "ray" and any(job.timed for job in jobs):
+            raise UserError("times are measured on this machine: leave out --engine ray")
         on_cpu = resolve_device(place.device).type == "cpu"
         display.start([_cost(job, place.root) for job in jobs], [len(job.seeds) for job in jobs])
         results: Iterator[tuple[Job, str | None]]

@@ -45,7 +45,7 @@ def _structure(model: str) -> Space:
         "basis": tuple(BASES),
         "self_loops": (False, True),
         "init": tuple(name for name in ("ppr", *RESPONSES) if name != "random"),
-        "link": tuple(LINKS),
+        "link": LINKS,
         **_FILTERED,
     }
     shapes: dict[str, Space] = {

@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
 from nfgnn.experiments.cells import Tell, device_name, machine_name, runs_at_once, train_runs
-from nfgnn.experiments.plan import SEARCH_SEEDS
+from nfgnn.experiments.plan import FIRST_REPORT_SEED, SEARCH_SEEDS
 from nfgnn.experiments.progress import WorkDisplay
 from nfgnn.experiments.records import Record, Records
 from nfgnn.experiments.spaces import NUMERIC, Space, search_space
@@ -50,8 +50,8 @@ class Search:
         return RunConfig.resolve(self.model, values, self.data.get("name"), self.protocol, self.kind)
 
     def check(self) -> None:
-        if not self.seeds or not set(self.seeds) <= set(SEARCH_SEEDS):
-            raise UserError("settings are chosen on the seeds 0 to 9 only: reported runs have others")
+        if not self.seeds or not set(self.seeds) <= set(range(FIRST_REPORT_SEED)):
+            raise UserError("settings are chosen on seeds from 0 to 999: reported runs have the others")
         if self.kind not in ("best", "paper"):
             raise UserError(f"there is no preset '{self.kind}' to search for: choose best or paper")
 

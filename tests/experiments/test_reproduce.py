@@ -179,6 +179,7 @@ def test_a_narrowed_table_has_a_name_of_its_own() -> None:
         (("full", None, ["ResNet"]), "'full' has no model 'ResNet'"),
         (("full", ["nowhere/"]), "neither a dataset nor a file"),
         (("full", None, None, None, 3), "seed 3 is one that settings are chosen on"),
+        (("full", None, None, None, 99), "seed 99 is one that settings are chosen on"),
         (("full", None, None, None, 1000, "good"), "no preset 'good'"),
     ],
 )
@@ -235,3 +236,6 @@ def test_a_run_for_its_time_is_made_on_every_machine_and_alone(tmp_path: Path, m
     assert {run.machine.partition(",")[0] for run in runs} >= {"another processor"}
     assert all(run.protocol == "full" for run in plain)
     assert "| GCN, cpu (another processor) |" in markdown(make_tables(timed, {next(iter(timed.configs)): runs}, "c"))
+    place = Place(tmp_path / "other.sqlite", None, "cpu")
+    with pytest.raises(UserError, match="leave out --engine ray"):
+        run_missing([timed], place, WorkDisplay("reproduce", quiet=True), engine="ray")

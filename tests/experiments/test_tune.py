@@ -140,5 +140,5 @@ def test_mistakes_are_named(tmp_path: Path, changes: dict, message: str) -> None
 
 
 def test_reported_seeds_are_not_searched_on() -> None:
-    with pytest.raises(UserError, match="seeds 0 to 9"):
+    with pytest.raises(UserError, match="seeds from 0 to 999"):
         Search(load_dataset("karate"), seeds=[1000]).check()
