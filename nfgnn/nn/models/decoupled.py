@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from nfgnn.nn.conv import NFConv, PolyConv
 from nfgnn.nn.dropout import dropout_dense
-from nfgnn.nn.models.linked_mlp import linked_mlp
+from nfgnn.nn.models.linked_mlp import LinkedMLP
+from nfgnn.nn.models.mlp import MLP
 
 
 class Decoupled(nn.Module):
@@ -21,8 +22,8 @@ class Decoupled(nn.Module):
         prop: the filter.
         in_channels, out_channels, hidden_channels, num_layers, dropout: of the :class:`MLP`.
         filter_dropout (float): dropout between the MLP and the filter.
-        link (str): a link branch: ``"raw"`` and ``"row"`` add the rows of A, through a linear map, to the MLP's hidden
-            layer (:class:`LinkedMLP`), ``"scores"`` to its scores (:class:`LinkedScores`). (default: ``"none"``)
+        link (str): ``"raw"``, ``"row"`` or ``"scores"`` give the MLP a link branch: see :class:`LinkedMLP`. (default:
+            ``"none"``)
         num_nodes (int): number of nodes, for the link branch only; the trainer fills it in.
     """
 
@@ -40,7 +41,7 @@ class Decoupled(nn.Module):
     ) -> None:
         super().__init__()
         sizes = (in_channels, out_channels, hidden_channels, num_layers, dropout)
-        self.mlp = linked_mlp(link, *sizes, num_nodes)
+        self.mlp = MLP(*sizes) if link == "none" else LinkedMLP(*sizes, link, num_nodes)
         self.prop = prop
         self.filter_dropout = filter_dropout
 
