@@ -47,7 +47,7 @@ def random_graph(nodes: int, edges: int, features: int, classes: int, device: st
     generator = torch.Generator(device=device).manual_seed(0)
     popularity = (torch.arange(nodes, device=device).double() + 20) ** -hubs
     popularity = popularity[torch.randperm(nodes, device=device, generator=generator)].cumsum(0)
-    ends = torch.rand(2, int(edges * 0.515), device=device, generator=generator, dtype=torch.double) * popularity[-1]
+    ends = torch.rand(2, int(edges * 0.5005), device=device, generator=generator, dtype=torch.double) * popularity[-1]
     source, target = torch.searchsorted(popularity, ends).clamp_(max=nodes - 1)
     key = torch.unique(torch.cat([source * nodes + target, target * nodes + source])[torch.cat([source != target] * 2)])
     y = torch.randint(classes, (nodes,), device=device, generator=generator)

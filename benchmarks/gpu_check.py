@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 
 from nfgnn import load_dataset, split
 from nfgnn.basis import BASES, resolve_basis
+from nfgnn.nn import two_layers_triton
 from nfgnn.nn.conv import gated_sum, gated_sum_triton
 from nfgnn.propagate import CSR, polynomial_terms, scaled_laplacian, torch_backend, triton_backend
 from nfgnn.training import RunConfig, TrainingConfig, fit, scores, stacked, step_triton
@@ -92,6 +93,39 @@ def check_step() -> list[str]:
     adam = error(theta, twin)
     assert max(*parts, adam) < 1e-5
     return [f"- loss, accuracy, gradient: {', '.join(f'{e:.1e}' for e in parts)}; twenty steps of Adam: {adam:.1e}"]
+
+
+def check_layers() -> list[str]:
+    """The two-layer MLP with its dropouts, by formula in float64 under the masks that the kernels draw.
+
+    Which hidden values are above zero is taken from the kernel: at zero itself rounding decides.
+    """
+    lines = []
+    for n, features, width, classes in ((400_000, 65, 64, 2), (20_000, 128, 128, 16), (7_001, 100, 48, 7)):
+        rates, seeds = torch.tensor([0.2, 0.6], device="cuda"), torch.tensor([[3, 4], [5, 6]], device="cuda")
+        shapes = (2, width, features), (2, width), (2, classes, width), (2, classes)
+        layers = [0.1 * torch.randn(shape, device="cuda") for shape in shapes]
+        x, grad = torch.randn(n, features, device="cuda"), torch.randn(n, 2, classes, device="cuda")
+        out, held, hidden = two_layers_triton.forward(x, *layers, rates, seeds)
+        ours = two_layers_triton.backward(grad, x, hidden, layers[2], rates, seeds)
+        assert torch.equal(two_layers_triton.forward(x, *layers, rates, seeds)[0], out), "the same seeds, the same bits"
+        worst = 0.0
+        for run, rate in enumerate(rates.tolist()):
+            first, second = (
+                two_layers_triton.kept(int(seed), n, columns, rate, "cuda")
+                for seed, columns in zip(seeds[run], (features, width))
+            )
+            w1, b1, w2, b2 = (part[run].double() for part in layers)
+            dropped, g = x.double() * first / (1 - rate), grad[:, run].double()
+            h = (dropped @ w1.T + b1).relu() * second / (1 - rate)
+            d = (g @ w2) * (hidden[run] > 0) / (1 - rate)
+            plain = (x.double() @ w1.T + b1).relu() @ w2.T + b2
+            exact = h @ w2.T + b2, plain, d.T @ dropped, d.sum(0), g.T @ h, g.sum(0)
+            parts = out[:, run], held[:, run], *(part[run] for part in ours)
+            worst = max(worst, *(error(a, b) for a, b in zip(parts, exact)))
+        assert worst < 1e-5
+        lines.append(f"- two layers, {features} features, {width} hidden, {classes} classes, {n:,} rows: {worst:.1e}")
+    return lines
 
 
 def losses(device: str, dtype: torch.dtype, epochs: int, together: bool) -> list[list[float]]:
@@ -193,6 +227,7 @@ def checked() -> list[str]:
         "",
         *check_parts(),
         *check_step(),
+        *check_layers(),
         "",
         "## Three runs on Cora without dropout: largest distance of a validation loss from float64's on the CPU",
         "",

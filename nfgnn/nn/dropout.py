@@ -47,6 +47,7 @@ class _Dropout(Function):
         ctx.p = inputs[1]
         ctx.save_for_backward(output[1])
         ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, None]:

@@ -138,6 +138,7 @@ class _PairedTerms(Function):
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, ScaledLaplacian, Table], output: Any) -> None:
         _, _, ctx.operator, ctx.table = inputs
         ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, None, None, None]:

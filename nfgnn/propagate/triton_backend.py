@@ -15,6 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 from nfgnn.propagate.cache import TensorCache
+from nfgnn.propagate.order import LARGE, rank_of
 
 if TYPE_CHECKING:
     from nfgnn.propagate.csr import CSR
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 _GRAPHS, _GROUPS = TensorCache(), TensorCache()
 _LONG = 256  # entries from which a row has a program of its own
-_LARGE = 100_000  # rows from which programs share rows and the order of nodes matters
 
 
 @triton.jit
@@ -33,6 +33,7 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
     width, per_member, nnz, a, b, c, d,
     HAS_WEIGHT: tl.constexpr, MEMBER_WEIGHTS: tl.constexpr, HAS_SCALE: tl.constexpr, HAS_SELF: tl.constexpr,
     HAS_PREVIOUS: tl.constexpr, HAS_OTHER: tl.constexpr, HAS_SCALED_OUT: tl.constexpr, HAS_OUTER: tl.constexpr,
+    STREAM: tl.constexpr,
     ROWS: tl.constexpr, ENTRIES: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """out[i] = a·scale[i]·Σ_j w_ij x[j] + b·x[i] + c·previous[i] + d·row_scale[i]·other[i]; scaled_out = out /
@@ -53,7 +54,10 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
         entry = first + tl.arange(0, ENTRIES)
         valid = entry[None, :] < length[:, None]
         place = start[:, None] + entry[None, :]
-        neighbour = tl.load(indices + place, mask=valid, other=0).to(tl.int64)
+        if STREAM:  # leave the cache to x
+            neighbour = tl.load(indices + place, mask=valid, other=0, eviction_policy="evict_first").to(tl.int64)
+        else:
+            neighbour = tl.load(indices + place, mask=valid, other=0).to(tl.int64)
         value = tl.load(
             x + neighbour[:, :, None] * width + column[None, None, :],
             mask=valid[:, :, None] & inside[None, None, :], other=0.0,
@@ -124,7 +128,7 @@ class RowGroups:
         length = indptr.diff()
         order = torch.argsort(length, descending=True, stable=True).int()
         count = int((length > _LONG).sum())
-        short = order[count:] if order.numel() > _LARGE else order[count:].sort().values
+        short = order[count:] if order.numel() > LARGE else order[count:].sort().values
         mean = float(length[short.long()].float().mean()) if short.numel() else 0.0
         return cls(order[:count].contiguous(), short.contiguous(), mean)
 
@@ -191,8 +195,8 @@ def matmul_members(matrix: "CSR", values: Tensor, x: Tensor) -> Tensor:
 class _Graph:
     """What the steps of a recurrence read of a graph.
 
-    In a large graph the nodes are put in the order of their degrees: a block of rows then reads and writes neighbouring
-    memory, and the nodes that are gathered most often lie together. ``order`` is that order, or ``None``.
+    A large graph is put in the order of its degrees, if it is not yet: see :mod:`nfgnn.propagate.order`. ``order`` is
+    that order, or ``None``.
     """
 
     indptr: Tensor
@@ -213,8 +217,9 @@ class _Graph:
     def _make(cls, operator: "ScaledLaplacian", dtype: torch.dtype) -> "_Graph":
         indptr, indices, weight, scale = operator.indptr, operator.indices, operator.weight, operator.scale
         order = None
-        if operator.num_nodes > _LARGE:
-            order = torch.argsort(indptr.diff(), descending=True, stable=True)
+        length = indptr.diff()
+        if operator.num_nodes > LARGE and bool((length.diff() > 0).any()):
+            order = torch.argsort(length, descending=True, stable=True)
             indptr, indices, weight = _reordered(indptr, indices, weight, order)
             scale = scale[order]
         root = torch.where(scale > 0, scale, 1.0).to(dtype)
@@ -245,12 +250,11 @@ def _reordered(
     """The same matrix with rows and columns in this order."""
     length = indptr.diff()[order].long()
     start = torch.cat([length.new_zeros(1), length.cumsum(0)])
-    rank = torch.empty_like(order).scatter_(0, order, torch.arange(order.numel(), device=order.device))
     shift = torch.repeat_interleave(indptr[:-1][order] - start[:-1], length)
     entry = torch.arange(indices.numel(), device=order.device) + shift
     return (
         start.to(indptr.dtype),
-        rank[indices[entry].long()].to(indices.dtype),
+        rank_of(order)[indices[entry].long()].to(indices.dtype),
         None if weight is None else weight[entry],
     )
 
@@ -272,7 +276,8 @@ def product(
             indptr, indices, weight, rows, rows.numel(), x, scale, previous, other, row_scale, outer, out, scaled_out,
             width, member_width or width, indices.numel(), a, b, c, d,
             weight is not None, bool(member_width), scale is not None, b != 0, previous is not None and c != 0,
-            other is not None, scaled_out is not None, outer is not None, block_rows, entries, columns, num_warps=warps,
+            other is not None, scaled_out is not None, outer is not None, columns >= 4, block_rows, entries, columns,
+            num_warps=warps,
         )  # fmt: skip
     return out
 
@@ -281,8 +286,8 @@ def _blocks(rows: int, long: bool, mean_length: float, columns: int) -> tuple[in
     """Rows per program, entries read at a time, warps: measured on an H200 (benchmarks/results/gpu_check.md)."""
     if long:
         return 1, max(2, min(512, 4096 // columns)), 4
-    if rows <= _LARGE:  # a program for every row, and few steps for the longest of them
+    if rows <= LARGE:  # a program for every row, and few steps for the longest of them
         return 1, min(32, 2048 // columns), 1
     entries = min(max(4, 64 // columns), max(2, triton.next_power_of_2(int(mean_length / 2) + 1)))
-    block_rows = max(1, min(64, 2048 // (entries * columns)))
+    block_rows = max(1, min(64, (4096 if columns <= 4 else 2048) // (entries * columns)))
     return block_rows, entries, 2 if block_rows * entries * columns >= 1024 else 1

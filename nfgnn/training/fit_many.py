@@ -23,6 +23,7 @@ from torch_geometric.data import Data
 from nfgnn.errors import UserError
 from nfgnn.propagate import CSR
 from nfgnn.propagate.backend import serves_triton
+from nfgnn.propagate.order import LARGE, degree_order
 from nfgnn.training.config import TrainingConfig
 from nfgnn.training.history import History
 from nfgnn.training.scores import loss_and_accuracy
@@ -88,9 +89,13 @@ class _State:
     def __init__(self, members: Sequence[Member], data: Data) -> None:
         self.members, S = members, len(members)
         self.rows, self.finished = list(range(S)), dict[int, tuple[History, Tensor]]()
-        x = data.x if data.x.layout == torch.strided else CSR.from_tensor(data.x)
-        self.inputs = (x, data.edge_index, data.get("edge_weight"))
-        self.y = data.y.clamp(min=0)
+        x, edge_index, self.y = data.x, data.edge_index, data.y.clamp(min=0)
+        masks = [torch.stack([getattr(m, name) for m in members]).to(x.device) for name in ("train_mask", "val_mask")]
+        if _order_matters(members[0].model, data):
+            order, edge_index = degree_order(edge_index, data.num_nodes)
+            x, self.y, *masks = x[order], self.y[order], *(mask[:, order] for mask in masks)
+        x = x if x.layout == torch.strided else CSR.from_tensor(x)
+        self.inputs = (x, edge_index, data.get("edge_weight"))
         device = self.y.device
         self.template = copy.deepcopy(members[0].model)
         self.both = _Both(self.template)
@@ -100,14 +105,10 @@ class _State:
         self.views = self.layout.views(self.theta)
         self.constants = self.layout.constants([member.model for member in members])
         self.rates = rates_of([member.model for member in members], device) if S > 1 else {}
-        self.train = torch.stack([member.train_mask for member in members]).to(device)
-        self.val = torch.stack([member.val_mask for member in members]).to(device)
-        for name, mask in (("train_mask", self.train), ("val_mask", self.val)):
+        for name, mask in zip(("train_mask", "val_mask"), masks):
             if not bool(mask.any(1).all()):
                 raise UserError(f"{name} is empty: training needs nodes to train on and nodes to validate on")
-        self.train, self.val = (
-            mask.to(self.theta.dtype) / mask.sum(1, keepdim=True) for mask in (self.train, self.val)
-        )
+        self.train, self.val = (mask.to(self.theta.dtype) / mask.sum(1, keepdim=True) for mask in masks)
         self.adam = Adam(self.theta, self.layout.filter_start, [member.config for member in members])
         smoothing = [member.config.label_smoothing for member in members]
         self.smoothing = (
@@ -246,6 +247,13 @@ class _Both(nn.Module):
         with torch.no_grad():
             held = self.model.eval()(*inputs)
         return self.model.train()(*inputs), held
+
+
+def _order_matters(model: nn.Module, data: Data) -> bool:
+    """Whether the graph is large enough for its nodes to be put in order; weights that belong to nodes forbid it."""
+    n = data.num_nodes
+    dense = data.x.layout == torch.strided
+    return serves_triton(data.x) and dense and n > LARGE and not any(n in p.shape for p in model.parameters())
 
 
 def _captured(epoch: Callable[[], None]) -> Callable[[], None]:

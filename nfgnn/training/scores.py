@@ -39,6 +39,7 @@ class _Scores(Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: tuple[Tensor, Tensor, Tensor]) -> None:
         ctx.mark_non_differentiable(*output[1:])
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(output[2])
 
     @staticmethod

@@ -23,7 +23,7 @@ def graph(weighted: bool, self_loops: bool = False) -> torch.Tensor:
 def large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same graph treated as a small one and as a large one, with rows beyond ``_LONG`` in either."""
     monkeypatch.setattr(triton_backend, "_LONG", 9)
-    monkeypatch.setattr(triton_backend, "_LARGE", 10**9 if request.param == "one program a row" else 4)
+    monkeypatch.setattr(triton_backend, "LARGE", 10**9 if request.param == "one program a row" else 4)
     monkeypatch.setattr(triton_backend, "_GROUPS", triton_backend.TensorCache())
     monkeypatch.setattr(triton_backend, "_GRAPHS", triton_backend.TensorCache())
 

@@ -7,8 +7,10 @@ import triton_on_cpu  # noqa: F401  before any kernel is defined
 from torch_geometric.data import Data
 
 from nfgnn import load_dataset, split
+from nfgnn.nn import two_layers
 from nfgnn.nn.conv import gated_sum
-from nfgnn.propagate import csr, recurrence, triton_backend
+from nfgnn.propagate import csr, recurrence, scaled_laplacian, triton_backend
+from nfgnn.propagate.order import degree_order
 from nfgnn.training import RunConfig, TrainingConfig, fit, scores, stacked, step_triton
 from nfgnn.training import fit_many as trainer
 from nfgnn.training.fit_many import Member, fit_many
@@ -18,7 +20,8 @@ def use_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every sparse product, gated sum, loss and step through Triton."""
     for module in (csr, recurrence):
         monkeypatch.setattr(module, "backend", lambda x: triton_backend)
-    monkeypatch.setattr(gated_sum, "_on_gpu", lambda terms: True)
+    for module in (gated_sum, two_layers):
+        monkeypatch.setattr(module, "_on_gpu", lambda x: True)
     for module in (scores, stacked, trainer):
         monkeypatch.setattr(module, "serves_triton", lambda x: True)
 
@@ -45,12 +48,8 @@ def runs(data: Data, model: str, settings: list[dict]) -> list[Member]:
     return members
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("count", [1, 2])
-def test_without_dropout_equal_to_the_torch_backend(count: int, sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = load_dataset("mixed", num_nodes=24, num_features=6)
-    data.x = data.x.to_sparse_csr() if sparse else data.x
-    settings = [{"dropout": 0.0, "lr": 0.01 * (seed + 1)} for seed in range(count)]
+def check_without_dropout(data: Data, settings: list[dict], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through the kernels, all at once, as with torch one by one."""
     expected = [
         fit(
             m.model,
@@ -64,6 +63,31 @@ def test_without_dropout_equal_to_the_torch_backend(count: int, sparse: bool, mo
         assert history.val_loss == pytest.approx(reference.val_loss, rel=1e-4)
         assert history.train_loss == pytest.approx(reference.train_loss, rel=1e-4)
         assert history.val_accuracy == pytest.approx(reference.val_accuracy)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("count", [1, 2])
+def test_without_dropout_equal_to_the_torch_backend(count: int, sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = load_dataset("mixed", num_nodes=24, num_features=6)
+    data.x = data.x.to_sparse_csr() if sparse else data.x
+    check_without_dropout(data, [{"dropout": 0.0, "lr": 0.01 * (seed + 1)} for seed in range(count)], monkeypatch)
+
+
+@pytest.mark.parametrize("link", ["none", "scores"])
+def test_a_large_graph_is_put_in_order_unless_weights_belong_to_nodes(
+    link: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is learned does not depend on it; and the recurrence then needs no order of its own."""
+    for module in (trainer, triton_backend):
+        monkeypatch.setattr(module, "LARGE", 4)
+    data, asked = load_dataset("mixed", num_nodes=24, num_features=6), []
+    monkeypatch.setattr(trainer, "degree_order", lambda *args: asked.append(1) or degree_order(*args))
+    check_without_dropout(data, [{"dropout": 0.0, "link": link}] * 2, monkeypatch)
+    assert bool(asked) == (link == "none")
+    order, edge_index = degree_order(data.edge_index, data.num_nodes)
+    operator = scaled_laplacian(edge_index, num_nodes=data.num_nodes)
+    assert triton_backend._Graph._make(operator, torch.float32).order is None
+    torch.testing.assert_close(operator.degree, scaled_laplacian(data.edge_index, num_nodes=24).degree[order])
 
 
 @pytest.mark.parametrize(("n", "runs", "classes"), [(150, 1, 2), (37, 3, 5), (70, 2, 9)])
@@ -135,8 +159,9 @@ def test_the_books_are_those_of_the_torch_path(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("rates", [(0.5, 0.5), (0.2, 0.6)])
 @pytest.mark.parametrize("model", ["NFGNN", "BernNet"])
-def test_dropout_on_sparse_features(model: str, rates: tuple[float, float]) -> None:
+@pytest.mark.parametrize("sparse", [False, True])
+def test_dropout(sparse: bool, model: str, rates: tuple[float, float]) -> None:
     data = load_dataset("mixed", num_nodes=24, num_features=6)
-    data.x = data.x.to_sparse_csr()
+    data.x = data.x.to_sparse_csr() if sparse else data.x
     histories = fit_many(runs(data, model, [{"dropout": rate} for rate in rates]), data)
     assert all(torch.isfinite(torch.tensor(history.train_loss)).all() for history in histories)

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from nfgnn.propagate.backend import serves_triton
+from nfgnn.propagate.columns import join
 from nfgnn.propagate.function import quick
 
 
@@ -44,7 +45,7 @@ class _GatedSum(Function):
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:
         """More runs: the batch joins the dimension that is there for them."""
-        out = _GatedSum.apply(*_join(info.batch_size, in_dims, inputs, (2, 0, 0)))
+        out = _GatedSum.apply(*join(info.batch_size, in_dims, inputs, (2, 0, 0)))
         return out.unflatten(1, (info.batch_size, -1)), 1
 
 
@@ -60,19 +61,9 @@ class _GatedSumGradient(Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Any, tuple[int, int, int]]:
-        out = _GatedSumGradient.apply(*_join(info.batch_size, in_dims, inputs, (1, 2, 0, 0)))
+        out = _GatedSumGradient.apply(*join(info.batch_size, in_dims, inputs, (1, 2, 0, 0)))
         dims = (2, 0, 0)
         return tuple(part.unflatten(dim, (info.batch_size, -1)) for part, dim in zip(out, dims)), dims
-
-
-def _join(
-    batch: int, in_dims: tuple[int | None, ...], inputs: tuple[Tensor, ...], runs: tuple[int, ...]
-) -> list[Tensor]:
-    joined = []
-    for dim, value, run in zip(in_dims, inputs, runs):
-        value = value.unsqueeze(run).expand(*value.shape[:run], batch, *value.shape[run:]) if dim is None else value
-        joined.append((value if dim is None else value.movedim(dim, run)).flatten(run, run + 1))
-    return joined
 
 
 def _on_gpu(terms: Tensor) -> bool:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from nfgnn.nn.conv import NFConv, PolyConv
@@ -60,15 +59,9 @@ class Decoupled(nn.Module):
 
     def both(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The logits of training, and those of evaluation without a gradient; one recurrence serves both."""
-        self._drop(False)
-        with torch.no_grad():
-            held = self.scores(x, edge_index, edge_weight)
-        self._drop(True)
-        return self.prop.both(self.scores(x, edge_index, edge_weight), held, edge_index, edge_weight)
-
-    def _drop(self, training: bool) -> None:
-        """Set the mode where it matters: on a small graph going through all modules takes as long as a product."""
-        self.training = self.mlp.training = training
+        self.training = True
+        scores, held = self.mlp.both(x, edge_index, edge_weight)
+        return self.prop.both(dropout_dense(scores, self.filter_dropout, True), held, edge_index, edge_weight)
 
     def coefficients(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Ψ: the filter coefficients of every node in the basis of ``prop``, ``[n, K + 1]``."""

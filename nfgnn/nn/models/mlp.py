@@ -3,12 +3,14 @@
 from itertools import pairwise
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
+from nfgnn.nn.two_layers import serves, two_layers
 from nfgnn.propagate import CSR
 
 
@@ -50,3 +52,14 @@ class MLP(nn.Module):
             x = F.relu(lin(dropout(x, self.dropout, self.training)))
         out: Tensor = last(dropout(x, self.dropout, self.training))
         return out
+
+    def both(self, x: Tensor | CSR, edge_index: Any = None, edge_weight: Any = None) -> tuple[Tensor, Tensor]:
+        """The scores of training, and those of evaluation without a gradient."""
+        layers = list(self.lins)
+        if type(self) is MLP and serves(x, layers, self.dropout):
+            return two_layers(x, layers, self.dropout)
+        self.training = False
+        with torch.no_grad():
+            held = self(x, edge_index, edge_weight)
+        self.training = True
+        return self(x, edge_index, edge_weight), held
