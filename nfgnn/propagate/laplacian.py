@@ -134,7 +134,9 @@ def _build(
         raise ValueError(f"lambda_max must be positive, got {lambda_max}")
     weight = edge_index.new_ones(edge_index.shape[1]) if edge_weight is None else edge_weight.detach()
     keep = edge_index[0] != edge_index[1]
-    index, weight = coalesce(edge_index[:, keep], weight[keep].double(), num_nodes=n)
+    if not bool(keep.all()):
+        edge_index, weight = edge_index[:, keep], weight[keep]
+    index, weight = coalesce(edge_index, weight.double(), num_nodes=n)
     _check_symmetric(index, weight, n)
     if self_loops:
         loops = torch.arange(n, device=index.device).repeat(2, 1)
@@ -151,8 +153,10 @@ def _build(
 
 
 def _check_symmetric(index: Tensor, weight: Tensor, n: int) -> None:
-    order = torch.argsort(index[1] * n + index[0])
-    if not torch.equal(index.flip(0)[:, order], index) or not torch.allclose(weight[order], weight):
+    row, column = index
+    order = torch.argsort(column * n + row)
+    same = torch.equal(column[order], row) and torch.equal(row[order], column)
+    if not same or not torch.allclose(weight[order], weight):
         raise ValueError(
             "edge_index must hold both directions of every edge with equal weight: "
             "a spectral filter is defined for undirected graphs (torch_geometric.utils.to_undirected makes one)"

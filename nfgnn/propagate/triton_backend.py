@@ -33,14 +33,15 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
     width, per_member, nnz, a, b, c, d,
     HAS_WEIGHT: tl.constexpr, MEMBER_WEIGHTS: tl.constexpr, HAS_SCALE: tl.constexpr, HAS_SELF: tl.constexpr,
     HAS_PREVIOUS: tl.constexpr, HAS_OTHER: tl.constexpr, HAS_SCALED_OUT: tl.constexpr, HAS_OUTER: tl.constexpr,
-    STREAM: tl.constexpr,
+    WHOLE: tl.constexpr, WIDE: tl.constexpr,
     ROWS: tl.constexpr, ENTRIES: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """out[i] = a·scale[i]·Σ_j w_ij x[j] + b·x[i] + c·previous[i] + d·row_scale[i]·other[i]; scaled_out = out /
     row_scale.
 
     Everything after the sum is optional. Columns of one member lie together, ``per_member`` of them. ``other`` and
-    ``scaled_out`` may have their rows in another order: row i is their row ``outer[i]``.
+    ``scaled_out`` may have their rows in another order: row i is their row ``outer[i]``. Where the columns are WHOLE
+    powers of two, a neighbour's are read in pieces of 16 bytes; WIDE numbers places by 64 bits.
     """
     slot = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     there = slot < num_rows
@@ -54,14 +55,20 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
         entry = first + tl.arange(0, ENTRIES)
         valid = entry[None, :] < length[:, None]
         place = start[:, None] + entry[None, :]
-        if STREAM:  # leave the cache to x
-            neighbour = tl.load(indices + place, mask=valid, other=0, eviction_policy="evict_first").to(tl.int64)
+        if WHOLE and COLUMNS == 4:  # one thread needs an index: leave the cache to x
+            neighbour = tl.load(indices + place, mask=valid, other=0, eviction_policy="evict_first")
         else:
-            neighbour = tl.load(indices + place, mask=valid, other=0).to(tl.int64)
-        value = tl.load(
-            x + neighbour[:, :, None] * width + column[None, None, :],
-            mask=valid[:, :, None] & inside[None, None, :], other=0.0,
-        )  # fmt: skip
+            neighbour = tl.load(indices + place, mask=valid, other=0)
+        if WIDE:
+            neighbour = neighbour.to(tl.int64)
+        if WHOLE:
+            all_of_it = tl.broadcast_to(valid[:, :, None], (ROWS, ENTRIES, COLUMNS))
+            value = tl.load(x + neighbour[:, :, None] * COLUMNS + column[None, None, :], mask=all_of_it, other=0.0)
+        else:
+            value = tl.load(
+                x + neighbour[:, :, None] * width + column[None, None, :],
+                mask=valid[:, :, None] & inside[None, None, :], other=0.0,
+            )  # fmt: skip
         if MEMBER_WEIGHTS:
             member = (column // per_member).to(tl.int64)
             value *= tl.load(
@@ -276,8 +283,8 @@ def product(
             indptr, indices, weight, rows, rows.numel(), x, scale, previous, other, row_scale, outer, out, scaled_out,
             width, member_width or width, indices.numel(), a, b, c, d,
             weight is not None, bool(member_width), scale is not None, b != 0, previous is not None and c != 0,
-            other is not None, scaled_out is not None, outer is not None, columns >= 4, block_rows, entries, columns,
-            num_warps=warps,
+            other is not None, scaled_out is not None, outer is not None, width == columns >= 4, x.numel() > 2**31 - 1,
+            block_rows, entries, columns, num_warps=warps,
         )  # fmt: skip
     return out
 
