@@ -27,6 +27,8 @@ def dropout_dense(x: Tensor, p: Rate, training: bool) -> Tensor:
     """Dropout of a dense tensor."""
     if not training or (isinstance(p, float | int) and p == 0):
         return x
+    if not x.requires_grad and not torch._C._are_functorch_transforms_active():
+        return _Dropout.forward(x, p)[0]
     dropped: Tensor = _Dropout.apply(x, p)[0]
     return dropped
 
@@ -73,9 +75,10 @@ class _Dropout(Function):
 
 def _random_factor(x: Tensor, p: Rate) -> Tensor:
     if x.is_cuda or isinstance(p, Tensor):
-        kept = torch.rand(x.shape, device=x.device) >= p
+        kept = (torch.rand(x.shape, device=x.device) >= p).to(x.dtype)
     else:
         # Four 16-bit draws from every 64-bit random number: several times faster than one draw an element.
         bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        kept = bits.view(torch.int16)[: x.numel()].view(x.shape) >= round(p * 2**16) - 2**15
-    return kept.to(x.dtype).mul_(1 / (1 - p) if not isinstance(p, float | int) or p < 1 else 0.0)
+        draws = bits.view(torch.int16)[: x.numel()].view(x.shape)
+        kept = torch.ge(draws, round(p * 2**16) - 2**15, out=torch.empty(x.shape, dtype=x.dtype))
+    return kept.mul_(1 / (1 - p) if not isinstance(p, float | int) or p < 1 else 0.0)

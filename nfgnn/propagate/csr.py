@@ -62,7 +62,7 @@ class CSR:
     @property
     def transpose(self) -> "CSR":
         transposed, order = self._transposed()
-        return transposed.with_values(self.values[order]) if self.varying else transposed
+        return transposed.with_values(self.values.index_select(0, order)) if self.varying else transposed
 
     def _transposed(self) -> tuple["CSR", Tensor]:
         """The transpose (where values vary: its pattern), and the order in which it holds this matrix' values."""
@@ -107,7 +107,7 @@ class _Product(Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         transpose, order = ctx.matrix._transposed()
         if ctx.matrix.varying:
-            transpose = transpose.with_values(ctx.saved_tensors[0][order])
+            transpose = transpose.with_values(ctx.saved_tensors[0].index_select(0, order))
         return transpose @ grad.contiguous(), None, None
 
     @staticmethod
