@@ -24,7 +24,7 @@ from nfgnn.errors import UserError
 from nfgnn.training.config import RunConfig
 
 RESULTS_VERSION = 1
-"""Raised by hand when a change of the code makes runs come out differently; older records are then not used."""
+"""Raised by hand when runs come out differently by more than rounding; older records are then not used."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
