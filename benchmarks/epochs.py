@@ -202,7 +202,6 @@ def write(path: Path, name: str, result: dict[str, Any], text: str) -> None:
     path.mkdir(parents=True, exist_ok=True)
     (path / f"{name}.json").write_text(json.dumps(result, indent=1))
     (path / f"{name}.md").write_text(text)
-    print(text)
 
 
 def plot(result: dict[str, Any], path: Path) -> None:
@@ -245,12 +244,20 @@ def main() -> None:
     if arguments.growth:
         result["growth"] = growth(device)
         write(arguments.out, f"growth_{device}", result, growth_markdown(result))
+        print(growth_markdown(result))
         return
     epochs = 1000 if device == "cuda" else 30
     graphs = [] if arguments.graphs == "none" else arguments.graphs.split(",")
-    rows = [
-        measure(name, real_graph(name, device), device, (*PLAIN, *OURS), epochs, arguments.rounds) for name in graphs
-    ]
+    name = f"{'epochs' if graphs else 'pokec'}_{device}"
+    result |= {"rows": [], "notes": notes}
+
+    def add(graph: str, data: Data, names: tuple[str, ...], epochs: int) -> None:
+        """A row more, which is written at once: what comes after it may be cut off."""
+        result["rows"].append(measure(graph, data, device, names, epochs, arguments.rounds))
+        write(arguments.out, name, result, markdown(result))
+
+    for graph in graphs:
+        add(graph, real_graph(graph, device), (*PLAIN, *OURS), epochs)
     if "cora" in graphs:
         cora = real_graph("cora", device)
         many = 50 if device == "cuda" else 10
@@ -269,7 +276,7 @@ def main() -> None:
     if arguments.pokec:
         pokec = random_graph(1_632_803, 61_200_000, 65, 2, device)
         plain, first = peak_gib(PLAIN[0], pokec), peak_gib("NFGNN", pokec)
-        rows.append(measure("pokec-sized", pokec, device, (*PLAIN[:2], *OURS), 200, arguments.rounds))
+        add("pokec-sized", pokec, (*PLAIN[:2], *OURS), 200)
         ours = peak_gib("NFGNN", pokec)
         notes.append(
             f"Peak memory of training at pokec's size: NFGNN {ours:.2f} GiB, (a) {plain:.2f} GiB. "
@@ -277,8 +284,8 @@ def main() -> None:
         )
         degree = int(torch.bincount(pokec.edge_index[0]).max())
         notes.append(f"The pokec-sized graph is generated; its largest degree is {degree:,}.")
-    result |= {"rows": rows, "notes": notes}
-    write(arguments.out, f"{'epochs' if graphs else 'pokec'}_{device}", result, markdown(result))
+    write(arguments.out, name, result, markdown(result))
+    print(markdown(result))
     if graphs:
         plot(result, arguments.out / f"epochs_{device}.png")
 
