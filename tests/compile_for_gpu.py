@@ -32,11 +32,12 @@ def compile_only(self: JITFunction, *args: Any, grid: Any, warmup: bool, **kwarg
         signature[parameter.name] = kind
         if isinstance(value, torch.Tensor) or (isinstance(value, int) and value % 16 == 0):
             attributes[(place,)] = [["tt.divisibility", 16]]
-    key = (self.fn.__name__, *signature.items(), *constants.items(), *map(str, attributes), *options.items())
+    name = f"{self.fn.__module__}.{self.fn.__name__}"
+    key = (name, *signature.items(), *constants.items(), *map(str, attributes), *options.items())
     if key not in compiled:
         source = ASTSource(self, signature, constants, attributes)
         triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
-        compiled[key] = self.fn.__name__
+        compiled[key] = name
 
 
 def all_kernels() -> None:

@@ -15,6 +15,9 @@ def test_every_kernel_compiles_for_a_gpu(tmp_path: Path) -> None:
         [sys.executable, HERE / "compile_for_gpu.py"], env=environment, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr[-3000:]
-    sources = [path.read_text() for path in (HERE.parent / "nfgnn").rglob("*triton*.py")]
-    kernels = {name for source in sources for name in re.findall(r"^def (_\w+_kernel)\(", source, re.MULTILINE)}
+    kernels = {
+        f"{'.'.join(path.relative_to(HERE.parent).with_suffix('').parts)}.{name}"
+        for path in (HERE.parent / "nfgnn").rglob("*triton*.py")
+        for name in re.findall(r"^def (_\w+_kernel)\(", path.read_text(), re.MULTILINE)
+    }
     assert set(run.stdout.split()) == kernels

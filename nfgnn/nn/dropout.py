@@ -7,7 +7,7 @@ from torch import Tensor, strided
 from torch.autograd import Function
 
 from nfgnn.propagate import CSR
-from nfgnn.propagate.function import quick
+from nfgnn.propagate.function import quick, transforming
 
 Rate = float | Tensor
 """A dropout rate: a number, or under ``vmap`` a scalar tensor that may differ from run to run."""
@@ -27,7 +27,7 @@ def dropout_dense(x: Tensor, p: Rate, training: bool) -> Tensor:
     """Dropout of a dense tensor."""
     if not training or (isinstance(p, float | int) and p == 0):
         return x
-    if not x.requires_grad and not torch._C._are_functorch_transforms_active():
+    if not x.requires_grad and not transforming():
         return _Dropout.forward(x, p)[0]
     dropped: Tensor = _Dropout.apply(x, p)[0]
     return dropped

@@ -31,7 +31,7 @@ def serves(x: Tensor | CSR, layers: Sequence[Any], rate: Rate) -> TypeGuard[Tens
     """
     if len(layers) != 2 or isinstance(x, CSR) or x.layout != strided:
         return False
-    if not _on_gpu(x) or x.requires_grad or not x.is_contiguous():
+    if not serves_triton(x) or x.requires_grad or not x.is_contiguous():
         return False
     from nfgnn.nn.two_layers_triton import MAX_CLASSES, MAX_FEATURES, MAX_HIDDEN
 
@@ -46,10 +46,6 @@ def two_layers(x: Tensor, layers: Sequence[Any], rate: Rate) -> tuple[Tensor, Te
     parameters = [part[None] for layer in layers for part in (layer.weight, layer.bias)]
     out, held, *_ = _TwoLayers.apply(x, *parameters, rates)
     return out.squeeze(1), held.squeeze(1)
-
-
-def _on_gpu(x: Tensor) -> bool:
-    return serves_triton(x)
 
 
 @quick

@@ -9,6 +9,11 @@ from torch.autograd import Function
 F = TypeVar("F", bound=type[Function])
 
 
+def transforming() -> bool:
+    """Whether a transformation such as ``vmap`` or ``grad`` is under way."""
+    return bool(torch._C._are_functorch_transforms_active())
+
+
 def quick(function: F) -> F:
     """Class decorator: spare the call what torch otherwise works out every single time.
 
@@ -20,7 +25,7 @@ def quick(function: F) -> F:
     transformed: Any = Function.apply
 
     def apply(cls: Any, *args: Any) -> Any:
-        if torch._C._are_functorch_transforms_active():
+        if transforming():
             return transformed.__func__(cls, *args)
         return super(Function, cls).apply(*args)
 

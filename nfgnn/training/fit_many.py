@@ -250,10 +250,11 @@ class _Both(nn.Module):
 
 
 def _order_matters(model: nn.Module, data: Data) -> bool:
-    """Whether the graph is large enough for its nodes to be put in order; weights that belong to nodes forbid it."""
-    n = data.num_nodes
-    dense = data.x.layout == torch.strided
-    return serves_triton(data.x) and dense and n > LARGE and not any(n in p.shape for p in model.parameters())
+    """Whether the graph is large enough for its nodes to be put in order. Weights that belong to nodes forbid it, and
+    sparse features, whose rows lie one after the other."""
+    if not serves_triton(data.x) or data.x.layout != torch.strided or data.num_nodes <= LARGE:
+        return False
+    return not any(data.num_nodes in p.shape for p in model.parameters())
 
 
 def _captured(epoch: Callable[[], None]) -> Callable[[], None]:

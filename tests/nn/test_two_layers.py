@@ -64,7 +64,7 @@ def test_the_share_that_stays_and_independence() -> None:
 
 def test_runs_of_a_batch_are_single_runs_with_draws_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rates so small that nothing is dropped: equal to the plain layers. At a half: every run draws for itself."""
-    monkeypatch.setattr(two_layers, "_on_gpu", lambda x: True)
+    monkeypatch.setattr(two_layers, "serves_triton", lambda x: True)
     torch.manual_seed(0)
     models = [MLP(9, 3, 8, dropout=1e-7) for _ in range(3)]
     x, y = torch.randn(30, 9), torch.randint(3, (30,))

@@ -20,9 +20,8 @@ def use_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every sparse product, gated sum, loss and step through Triton."""
     for module in (csr, recurrence):
         monkeypatch.setattr(module, "backend", lambda x: triton_backend)
-    for module in (gated_sum, two_layers):
-        monkeypatch.setattr(module, "_on_gpu", lambda x: True)
-    for module in (scores, stacked, trainer):
+    monkeypatch.setattr(gated_sum, "_on_gpu", lambda terms: True)
+    for module in (scores, stacked, trainer, two_layers):
         monkeypatch.setattr(module, "serves_triton", lambda x: True)
 
 
