@@ -28,7 +28,8 @@ def compile_only(self: JITFunction, *args: Any, grid: Any, warmup: bool, **kwarg
         if parameter.is_constexpr or value is None or (isinstance(value, int) and value == 1):
             signature[parameter.name], constants[(place,)] = "constexpr", value
             continue
-        kind = TYPES[value.dtype] if isinstance(value, torch.Tensor) else "fp32" if isinstance(value, float) else "i32"
+        number = parameter.annotation_type or ("fp32" if isinstance(value, float) else "i32")
+        kind = TYPES[value.dtype] if isinstance(value, torch.Tensor) else number
         signature[parameter.name] = kind
         if isinstance(value, torch.Tensor) or (isinstance(value, int) and value % 16 == 0):
             attributes[(place,)] = [["tt.divisibility", 16]]
@@ -53,8 +54,9 @@ def all_kernels() -> None:
         triton_backend.LARGE, triton_backend._LONG = large, 9
         operator = scaled_laplacian(edge_index.clone(), weight, 40)
         for width in widths:
-            triton_backend.terms(torch.randn(40, width), operator, table)
-            triton_backend.adjoint(torch.randn(4, 40, width), operator, table)
+            for dtype in (torch.float32, torch.float64):
+                triton_backend.terms(torch.randn(40, width, dtype=dtype), operator, table)
+                triton_backend.adjoint(torch.randn(4, 40, width, dtype=dtype), operator, table)
     matrix = CSR.from_tensor((torch.rand(30, 20) < 0.3).float().to_sparse_csr())
     triton_backend.matmul(matrix, torch.randn(20, 64))
     triton_backend.matmul_members(matrix, torch.rand(3, matrix.values.numel()), torch.randn(20, 3, 5))

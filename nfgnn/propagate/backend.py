@@ -14,8 +14,8 @@ from nfgnn.propagate import torch_backend
 
 
 def backend(x: Tensor) -> ModuleType:
-    """Triton for float32 on a GPU, torch for everything else."""
-    if not serves_triton(x):
+    """Triton on a GPU, torch elsewhere."""
+    if not (x.is_cuda and x.dtype in (torch.float32, torch.float64) and _has_triton()):
         return torch_backend
     from nfgnn.propagate import triton_backend
 
@@ -23,7 +23,7 @@ def backend(x: Tensor) -> ModuleType:
 
 
 def serves_triton(x: Tensor) -> bool:
-    """Whether kernels of ours run on this tensor: float32 on a GPU, and Triton installed."""
+    """Whether the kernels around the products run on this tensor: float32 on a GPU, and Triton installed."""
     return x.is_cuda and x.dtype == torch.float32 and _has_triton()
 
 

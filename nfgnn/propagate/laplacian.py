@@ -132,31 +132,58 @@ def _build(
         raise ValueError("edge_weight must not be negative: the normalised Laplacian needs non-negative degrees")
     if not isinstance(lambda_max, str) and lambda_max <= 0:
         raise ValueError(f"lambda_max must be positive, got {lambda_max}")
-    weight = edge_index.new_ones(edge_index.shape[1]) if edge_weight is None else edge_weight.detach()
-    keep = edge_index[0] != edge_index[1]
-    if not bool(keep.all()):
-        edge_index, weight = edge_index[:, keep], weight[keep]
-    index, weight = coalesce(edge_index, weight.double(), num_nodes=n)
-    _check_symmetric(index, weight, n)
+    key, weight = _entries(edge_index, edge_weight, n)
+    _check_symmetric(key, weight, n)
     if self_loops:
-        loops = torch.arange(n, device=index.device).repeat(2, 1)
-        index, weight = coalesce(torch.cat([index, loops], 1), torch.cat([weight, weight.new_ones(n)]), num_nodes=n)
-    degree = weight.new_zeros(n).scatter_add_(0, index[0], weight)
+        key = torch.cat([key, torch.arange(n, device=key.device) * (n + 1)])
+        if weight is None:
+            key = torch.unique(key)
+        else:
+            key, order = torch.sort(key)
+            weight = torch.cat([weight, weight.new_ones(n)])[order]
+    indptr = torch.searchsorted(key, torch.arange(n + 1, device=key.device) * n)
+    pattern = CSR(indptr, key % max(n, 1), key, (n, n))
+    degree = indptr.diff().double() if weight is None else _row_sums(weight, indptr)
     scale = torch.where(degree > 0, degree.rsqrt(), 0.0)
-    pattern = CSR.from_sorted(index[0], index[1], weight, (n, n))
-    unweighted = bool((weight == 1).all())
-    operator = ScaledLaplacian(pattern.indptr, pattern.indices, None if unweighted else weight, scale)
+    operator = ScaledLaplacian(pattern.indptr, pattern.indices, weight, scale)
     if lambda_max == "estimate":
         lambda_max = largest_eigenvalue(operator.adjacency(torch.float64))
     operator.lambda_max = float(lambda_max)
     return operator
 
 
-def _check_symmetric(index: Tensor, weight: Tensor, n: int) -> None:
-    row, column = index
-    order = torch.argsort(column * n + row)
-    same = torch.equal(column[order], row) and torch.equal(row[order], column)
-    if not same or not torch.allclose(weight[order], weight):
+def _entries(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> tuple[Tensor, Tensor | None]:
+    """The entries of A: their places ``row · n + column`` in order, each once, and their values; ``None`` for ones.
+
+    One number for an entry, since a large graph's edges are the most memory that is needed anywhere.
+    """
+    keep = edge_index[0] != edge_index[1]
+    if not bool(keep.all()):
+        edge_index, edge_weight = edge_index[:, keep], None if edge_weight is None else edge_weight[keep]
+    key = edge_index[0] * n + edge_index[1]
+    if edge_weight is None:
+        distinct = torch.unique(key)
+        if distinct.numel() == key.numel():
+            return distinct, None
+        distinct, counts = torch.unique(key, return_counts=True)
+        return distinct, counts.double()
+    index, weight = coalesce(edge_index, edge_weight.detach().double(), num_nodes=n)
+    return index[0] * n + index[1], None if bool((weight == 1).all()) else weight
+
+
+def _row_sums(values: Tensor, indptr: Tensor) -> Tensor:
+    """In a fixed order, which adding at places does not have on a GPU."""
+    return torch.segment_reduce(values, "sum", offsets=indptr, initial=0.0)
+
+
+def _check_symmetric(key: Tensor, weight: Tensor | None, n: int) -> None:
+    mirrored = key % max(n, 1) * n + key // max(n, 1)
+    if weight is None:
+        same = torch.equal(torch.unique(mirrored), key)
+    else:
+        mirrored, order = torch.sort(mirrored)
+        same = torch.equal(mirrored, key) and torch.allclose(weight[order], weight)
+    if not same:
         raise ValueError(
             "edge_index must hold both directions of every edge with equal weight: "
             "a spectral filter is defined for undirected graphs (torch_geometric.utils.to_undirected makes one)"

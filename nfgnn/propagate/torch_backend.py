@@ -1,4 +1,4 @@
-"""The products through torch's own sparse matrices: MKL on the CPU, cuSPARSE on the GPU, float32 and float64."""
+"""The products through torch's own sparse matrices: MKL on the CPU, cuSPARSE on a GPU without Triton."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

@@ -31,7 +31,7 @@ _WHOLE = (4, 64)  # columns that are read in pieces of 16 bytes, where an H200 w
 def _rows_kernel(  # type: ignore[no-untyped-def]
     indptr, indices, weight, rows, num_rows,
     x, scale, previous, other, row_scale, outer, out, scaled_out,
-    width, per_member, nnz, a, b, c, d,
+    width, per_member, nnz, a: tl.float64, b: tl.float64, c: tl.float64, d: tl.float64,
     HAS_WEIGHT: tl.constexpr, MEMBER_WEIGHTS: tl.constexpr, HAS_SCALE: tl.constexpr, HAS_SELF: tl.constexpr,
     HAS_PREVIOUS: tl.constexpr, HAS_OTHER: tl.constexpr, HAS_SCALED_OUT: tl.constexpr, HAS_OUTER: tl.constexpr,
     WHOLE: tl.constexpr, WIDE: tl.constexpr,
@@ -43,7 +43,9 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
     Everything after the sum is optional. Columns of one member lie together, ``per_member`` of them. ``other`` and
     ``scaled_out`` may have their rows in another order: row i is their row ``outer[i]``. WHOLE: there
     are exactly COLUMNS columns, and a neighbour's are read in pieces of 16 bytes. WIDE: places are numbered by 64 bits.
+    All in the precision of x; the factors come in float64, so that either has them as exactly as it can.
     """
+    real = x.dtype.element_ty
     slot = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     there = slot < num_rows
     row = tl.load(rows + slot, mask=there, other=0).to(tl.int64)
@@ -51,7 +53,7 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
     inside = column < width
     start = tl.load(indptr + row, mask=there, other=0)
     length = tl.load(indptr + row + 1, mask=there, other=0) - start
-    total = tl.zeros((ROWS, ENTRIES, COLUMNS), tl.float32)
+    total = tl.zeros((ROWS, ENTRIES, COLUMNS), real)
     for first in range(0, tl.max(length, axis=0), ENTRIES):
         entry = first + tl.arange(0, ENTRIES)
         valid = entry[None, :] < length[:, None]
@@ -79,7 +81,7 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
         elif HAS_WEIGHT:
             value *= tl.load(weight + place, mask=valid, other=0.0)[:, :, None]
         total += value
-    result = tl.sum(total, axis=1) * a
+    result = tl.sum(total, axis=1) * tl.full((), a, real)
     if HAS_SCALE:
         result *= tl.load(scale + row, mask=there, other=0.0)[:, None]
     position = row[:, None] * width + column[None, :]
@@ -88,12 +90,12 @@ def _rows_kernel(  # type: ignore[no-untyped-def]
     if HAS_OUTER:
         outside = tl.load(outer + row, mask=there, other=0).to(tl.int64)[:, None] * width + column[None, :]
     if HAS_SELF:
-        result += b * tl.load(x + position, mask=mask, other=0.0)
+        result += tl.full((), b, real) * tl.load(x + position, mask=mask, other=0.0)
     if HAS_PREVIOUS:
-        result += c * tl.load(previous + position, mask=mask, other=0.0)
+        result += tl.full((), c, real) * tl.load(previous + position, mask=mask, other=0.0)
     if HAS_OTHER:
-        factor = tl.load(row_scale + row, mask=there, other=0.0)[:, None]
-        result += d * factor * tl.load(other + outside, mask=mask, other=0.0)
+        factor = tl.load(row_scale + row, mask=there, other=0.0)[:, None] * tl.full((), d, real)
+        result += factor * tl.load(other + outside, mask=mask, other=0.0)
     tl.store(out + position, result, mask=mask)
     if HAS_SCALED_OUT:
         factor = tl.load(row_scale + row, mask=there, other=1.0)[:, None]
@@ -276,6 +278,7 @@ def product(
     """Launch the kernel for all rows; see there for what is computed. ``x`` and ``out`` are ``[rows, width]``."""
     width = x.shape[1]
     columns = min(128, max(2, triton.next_power_of_2(width)))
+    whole, wide = width == columns in _WHOLE and x.dtype == torch.float32, x.numel() > 2**31 - 1
     for rows, long in ((groups.long, True), (groups.short, False)):
         if not rows.numel():
             continue
@@ -284,8 +287,8 @@ def product(
             indptr, indices, weight, rows, rows.numel(), x, scale, previous, other, row_scale, outer, out, scaled_out,
             width, member_width or width, indices.numel(), a, b, c, d,
             weight is not None, bool(member_width), scale is not None, b != 0, previous is not None and c != 0,
-            other is not None, scaled_out is not None, outer is not None, width == columns in _WHOLE,
-            x.numel() > 2**31 - 1, block_rows, entries, columns, num_warps=warps,
+            other is not None, scaled_out is not None, outer is not None, whole, wide,
+            block_rows, entries, columns, num_warps=warps,
         )  # fmt: skip
     return out
 

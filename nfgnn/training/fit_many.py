@@ -139,7 +139,7 @@ class _State:
     def _warm_up(self) -> None:
         """A plain step: what is made once of a graph must be made outside of any transformation, and is kept."""
         with torch.enable_grad():
-            self.template.train()(*self.inputs).sum().backward()
+            self.both(*self.inputs)[0].sum().backward()
         self.template.zero_grad()
 
     def epoch(self) -> None:

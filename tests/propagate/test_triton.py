@@ -29,27 +29,33 @@ def large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("width", [3, 4])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", BASES)
-def test_recurrence_and_adjoint_equal_the_torch_backend(name: str, weighted: bool, width: int) -> None:
+def test_recurrence_and_adjoint_equal_the_torch_backend(
+    name: str, weighted: bool, width: int, dtype: torch.dtype
+) -> None:
     operator, K = graph(weighted), 4
     table = fold_table(resolve_basis(name).table(K), operator.lambda_max)
-    x, grad = torch.randn(N, width), torch.randn(K + 1, N, width)
+    x, grad = torch.randn(N, width, dtype=dtype), torch.randn(K + 1, N, width, dtype=dtype)
+    close = 1e-5 if dtype == torch.float32 else 1e-13
     for ours, theirs in (
         (triton_backend.terms(x, operator, table), torch_backend.terms(x.double(), operator, table)),
         (triton_backend.adjoint(grad, operator, table), torch_backend.adjoint(grad.double(), operator, table)),
     ):
-        torch.testing.assert_close(ours.double(), theirs, rtol=1e-5, atol=1e-5 * float(theirs.abs().max()))
+        assert ours.dtype == dtype
+        torch.testing.assert_close(ours.double(), theirs, rtol=close, atol=close * float(theirs.abs().max()))
 
 
 @pytest.mark.usefixtures("large")
-def test_products_with_values_and_with_a_batch_of_values() -> None:
-    dense = torch.rand(30, 20) * (torch.rand(30, 20) < 0.3)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_products_with_values_and_with_a_batch_of_values(dtype: torch.dtype) -> None:
+    dense = torch.rand(30, 20, dtype=dtype) * (torch.rand(30, 20) < 0.3)
     matrix = CSR.from_tensor(dense.to_sparse_csr())
-    x = torch.randn(20, 5)
+    x = torch.randn(20, 5, dtype=dtype)
     torch.testing.assert_close(triton_backend.matmul(matrix, x), dense @ x)
-    values, batch = torch.rand(3, matrix.values.numel()), torch.randn(20, 3, 5)
+    values, batch = torch.rand(3, matrix.values.numel(), dtype=dtype), torch.randn(20, 3, 5, dtype=dtype)
     ours = triton_backend.matmul_members(matrix, values, batch)
     torch.testing.assert_close(ours, torch_backend.matmul_members(matrix, values, batch))
 
