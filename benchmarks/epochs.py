@@ -13,10 +13,15 @@ of the graphs are looked for where ``NFGNN_DATA`` says.
 import argparse
 import gc
 import json
+import os
 import platform
 import statistics
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +149,32 @@ def fifty_runs(device: str, plain_runs: int = 4) -> dict[str, Any]:
     }
 
 
-def growth(device: str) -> list[dict[str, Any]]:
+def side_by_side_ms(runs: int, epochs: int) -> tuple[float, int]:
+    """Milliseconds per epoch of all runs of Cora when they have a process each, on as many cores as there are; and the
+    number of processes. Their start does not count, as it does not for others."""
+    processes = min(runs, len(os.sched_getaffinity(0)))
+    with ProcessPoolExecutor(processes, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
+
+        def call(count: int) -> None:
+            list(pool.map(_one_run, [count] * runs))
+
+        call(3)
+        few = max(3, epochs // 10)
+        long, short = seconds(lambda: call(epochs), "cpu"), seconds(lambda: call(few), "cpu")
+    return 1000 * (long - short) / (epochs - few), processes
+
+
+def _one_run(epochs: int) -> None:
+    data, setup = _cora(), config("NFGNN", epochs)
+    fit(setup.build(data.num_features, data.num_classes, data.num_nodes), data, setup.training)
+
+
+@cache
+def _cora() -> Data:
+    return real_graph("cora", "cpu")
+
+
+def growth(device: str) -> Iterator[dict[str, Any]]:
     """One quantity at a time around 20,000 nodes, 200,000 directed edges, 8 classes, K = 10, one run."""
     base = {"nodes": 20_000, "edges": 200_000, "classes": 8, "K": 10, "runs": 1}
     steps = {
@@ -154,16 +184,14 @@ def growth(device: str) -> list[dict[str, Any]]:
         "K": [2, 5, 10, 20],
         "runs": [1, 4, 16, 64] if device == "cuda" else [1, 2, 4],
     }
-    rows = []
     for what, values in steps.items():
         for value in values:
             at = {**base, what: value}
             data = random_graph(at["nodes"], at["edges"], 64, at["classes"], device)
             epochs = 500 if device == "cuda" else 10
             ms = epoch_ms("NFGNN", data, device, epochs, runs=at["runs"], K=at["K"])
-            rows.append({"varied": what, **at, "ms": ms})
             print(what, value, round(ms, 3), flush=True)
-    return rows
+            yield {"varied": what, **at, "ms": ms}
 
 
 def markdown(result: dict[str, Any]) -> str:
@@ -242,8 +270,10 @@ def main() -> None:
         "command": " ".join(["python benchmarks/epochs.py", *sys.argv[1:]]).partition(" --out")[0],
     }
     if arguments.growth:
-        result["growth"] = growth(device)
-        write(arguments.out, f"growth_{device}", result, growth_markdown(result))
+        result["growth"] = []
+        for row in growth(device):
+            result["growth"].append(row)
+            write(arguments.out, f"growth_{device}", result, growth_markdown(result))
         print(growth_markdown(result))
         return
     epochs = 1000 if device == "cuda" else 30
@@ -263,9 +293,16 @@ def main() -> None:
         many = 50 if device == "cuda" else 10
         one, together = (epoch_ms("NFGNN", cora, device, epochs, runs) for runs in (1, many))
         notes.append(
-            f"{many} runs of Cora at once: {together:.3g} ms per epoch of all, {together / one:.2f} times a single "
-            "run's."
+            f"{many} runs of Cora as one computation: {together:.3g} ms per epoch of all, {together / one:.2f} times a "
+            "single run's."
         )
+        if device == "cpu":
+            one, (beside, processes) = epoch_ms("NFGNN", cora, device, 300), side_by_side_ms(many, 300)
+            notes.append(
+                f"{many} runs of Cora side by side, as `nfgnn train --runs {many}` trains them on a CPU, in {processes} "
+                f"processes on {len(os.sched_getaffinity(0))} cores: {beside:.3g} ms per epoch of all, "
+                f"{beside / one:.2f} times a single run's."
+            )
     if device == "cuda" and "cora" in graphs:
         whole = fifty_runs(device)
         notes.append(

@@ -70,7 +70,10 @@ def train(
     out: Annotated[Path | None, typer.Option(help="Run folder to write. Default: one below runs/.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a killed command stopped.")] = False,
     engine: Annotated[str, typer.Option(help="local, or ray: workers of a cluster, for a store.")] = "local",
-    workers: Annotated[int, typer.Option(min=1, help="Number of workers of --engine ray.")] = 2,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs side by side on a CPU (default: what pays), or workers of --engine ray (2)."),
+    ] = None,
     ray_address: Annotated[
         str | None, typer.Option(help="A Ray cluster; else $RAY_ADDRESS, else one is started here.")
     ] = None,
@@ -94,9 +97,9 @@ def train(
         try:
             if engine == "ray":
                 say = Console(stderr=True, highlight=False).print
-                summary: Any = train_on_ray(experiment, folder, workers, ray_address, resume, say)
+                summary: Any = train_on_ray(experiment, folder, workers or 2, ray_address, resume, say)
             elif engine == "local":
-                summary = run_in_processes(experiment, folder, resume)
+                summary = run_in_processes(experiment, folder, resume, workers)
             else:
                 raise UserError(f"--engine {engine} is not known: choose local or ray")
         except KeyboardInterrupt:

@@ -5,17 +5,8 @@ stopped. On a GPU many seeds of a cell are one computation; on a CPU a run has o
 process each.
 """
 
-import os
-import threading
-import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from multiprocessing import get_context
 from pathlib import Path
-
-import torch
 
 from nfgnn.errors import UserError
 from nfgnn.experiments.cells import TIMED, Tell, runs_at_once, timed_protocol
@@ -27,6 +18,7 @@ from nfgnn.experiments.progress import WorkDisplay
 from nfgnn.experiments.records import Record, Records
 from nfgnn.training import RunConfig
 from nfgnn.training.classifier import resolve_device
+from nfgnn.training.side_by_side import one_thread, side_by_side
 
 Found = dict[Cell, list[Record]]
 """The records of every cell, in the order of the seeds."""
@@ -53,12 +45,13 @@ def run_missing(
         on_cpu = resolve_device(place.device).type == "cpu"
         display.start([_cost(job, place.root) for job in jobs], [len(job.seeds) for job in jobs])
         results: Iterator[tuple[Job, str | None]]
-        with _one_thread(on_cpu):
+        with one_thread(on_cpu):
             if engine == "ray" and jobs:
-                made = on_cluster(jobs, place, address, display.say)
-                results = ((job, _note(outcome, records)) for job, outcome in made)
+                sent = on_cluster(jobs, place, address, display.say)
+                results = ((job, _note(outcome, records)) for job, outcome in sent)
             elif workers > 1 and on_cpu and not any(job.timed for job in jobs):
-                results = _in_processes(jobs, place, workers)
+                made = side_by_side(do, [(job, place) for job in jobs], workers)
+                results = ((job, outcome) for (job, _), outcome in made)
             else:
                 results = ((job, do(job, place, records, display.following(job.label))) for job in jobs)
             for job, outcome in results:
@@ -144,38 +137,3 @@ def _fingerprint_or_none(dataset: str, root: Path | None, records: Records) -> s
         return known_fingerprint(dataset, root, records)
     except UserError:
         return None
-
-
-def _in_processes(jobs: Sequence[Job], place: Place, workers: int) -> Iterator[tuple[Job, str | None]]:
-    with ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (os.getpid(),)) as pool:
-        futures = {pool.submit(do, job, place): job for job in jobs}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BrokenProcessPool:
-            raise UserError("a worker process died, perhaps for lack of memory: try fewer --workers") from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _start_worker(parent: int) -> None:
-    """One thread of computation; and no life after the parent's, which may be killed without a word."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    torch.set_num_threads(1)
-    threading.Thread(target=watch, daemon=True).start()
-
-
-@contextmanager
-def _one_thread(on_cpu: bool) -> Iterator[None]:
-    before = torch.get_num_threads()
-    if on_cpu:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

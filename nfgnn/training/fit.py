@@ -17,6 +17,7 @@ from nfgnn.nn.models import MODELS
 from nfgnn.training.config import TrainingConfig
 from nfgnn.training.fit_many import Member, fit_many
 from nfgnn.training.history import History
+from nfgnn.training.side_by_side import one_thread
 
 OnEpoch = Callable[[History], None]
 Inputs = tuple[Tensor, Tensor, Tensor | None]
@@ -41,8 +42,7 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
     optimizer = _Adam(parameter_groups(model, config))
     weights = [t for t in model.state_dict().values() if t.is_floating_point()]
     best, best_loss, history, start = [w.clone() for w in weights], float("inf"), History(), time.perf_counter()
-    stored = data.x.numel() if data.x.layout == torch.strided else data.x.values().numel()
-    with threads_for(stored, model, data.x.device):
+    with threads_for(stored_values(data.x), model, data.x.device):
         for epoch in range(config.epochs + 1):
             logits, held = _passes(model, inputs, epoch < config.epochs)
             if epoch > 0:  # the evaluation after the step before
@@ -150,11 +150,16 @@ def _nodes(data: Data, mask: str) -> Tensor:
 @contextmanager
 def threads_for(stored: int, model: nn.Module, device: torch.device) -> Iterator[None]:
     """One thread for small work on the CPU, ``stored`` values a step: handing it to more costs more than it brings."""
-    before = torch.get_num_threads()
-    widest = max((p.shape[0] for p in model.parameters() if p.dim() == 2), default=1)
-    if stored * widest < 2e8 and device.type != "cuda":
-        torch.set_num_threads(1)
-    try:
+    with one_thread(device.type != "cuda" and is_small(stored, model)):
         yield
-    finally:
-        torch.set_num_threads(before)
+
+
+def is_small(stored: int, model: nn.Module) -> bool:
+    """Whether one thread does best with so many stored values a step."""
+    widest = max((p.shape[0] for p in model.parameters() if p.dim() == 2), default=1)
+    return stored * widest < 2e8
+
+
+def stored_values(x: Tensor) -> int:
+    """Number of values that a dense or sparse matrix holds."""
+    return x.numel() if x.layout == torch.strided else x.values().numel()

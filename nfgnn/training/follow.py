@@ -19,7 +19,9 @@ from nfgnn.transforms import split
 _END = -1
 
 
-def run_in_processes(experiment: Experiment, folder: Path, resume: bool = False) -> dict[str, Any] | None:
+def run_in_processes(
+    experiment: Experiment, folder: Path, resume: bool = False, workers: int | None = None
+) -> dict[str, Any] | None:
     """:func:`run_experiment` with its progress shown, in the first process of a group; ``None`` in the others.
 
     Processes that ``torchrun`` has started again after one of them died resume.
@@ -31,7 +33,7 @@ def run_in_processes(experiment: Experiment, folder: Path, resume: bool = False)
         )
     experiment.check()
     try:
-        return _lead_or_follow(experiment, folder, resume, processes)
+        return _lead_or_follow(experiment, folder, resume, processes, workers)
     except RuntimeError as error:
         if processes.count > 1 and ("gloo" in str(error) or isinstance(error, dist.DistBackendError)):
             raise UserError(
@@ -41,12 +43,14 @@ def run_in_processes(experiment: Experiment, folder: Path, resume: bool = False)
         raise
 
 
-def _lead_or_follow(experiment: Experiment, folder: Path, resume: bool, processes: Processes) -> dict[str, Any] | None:
+def _lead_or_follow(
+    experiment: Experiment, folder: Path, resume: bool, processes: Processes, workers: int | None
+) -> dict[str, Any] | None:
     device = resolve_device(experiment.device)
     if processes.first:
         label = f"{experiment.config.model} on {experiment.data.get('name') or 'graph'}"
         with RunDisplay(label) as display:
-            summary = run_experiment(experiment, folder, display, resume or restarted())
+            summary = run_experiment(experiment, folder, display, resume or restarted(), workers)
         processes.agree(_END, device)
         return summary
     while (seed := processes.agree(_END, device)) != _END:

@@ -26,9 +26,11 @@ from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig
 from nfgnn.training.device import device_name, resolve_device
 from nfgnn.training.fingerprint import fingerprint as fingerprint
+from nfgnn.training.fit import OnEpoch, is_small, stored_values
 from nfgnn.training.history import History
 from nfgnn.training.metrics import scores, summarise
 from nfgnn.training.processes import Processes
+from nfgnn.training.side_by_side import processes_for, seldom, side_by_side, tell
 from nfgnn.training.together import fit_together, runs_at_once
 from nfgnn.transforms import split
 
@@ -79,6 +81,17 @@ class Experiment:
         module = self.config.build(*row_data.sizes(self.data)).to(device)
         return runs_at_once(self.config.model, module, data, device)
 
+    def processes(self, wanted: int | None, runs: int, seconds: float) -> int:
+        """How many processes train as many runs of so many seconds: on a CPU, where a run has one thread, as many as
+        are wanted, or as pay."""
+        on_cpu = resolve_device(self.device).type == "cpu"
+        if not on_cpu or runs < 2 or self.data.get("rows") is not None or Processes.current().count > 1:
+            return 1
+        if wanted is not None:
+            return min(wanted, runs)
+        small = is_small(stored_values(self.data.x), self.config.build(*row_data.sizes(self.data)))
+        return processes_for(runs, seconds) if small else 1
+
     def default_folder(self) -> Path:
         """A folder below ``runs/`` named after the experiment: the same experiment, the same folder."""
         what = self.description()
@@ -86,10 +99,14 @@ class Experiment:
         return Path("runs") / f"{what['dataset']}-{self.config.model}-{self.protocol}-{digest}"
 
 
-def run_experiment(experiment: Experiment, folder: Path, display: Display, resume: bool = False) -> dict[str, Any]:
+def run_experiment(
+    experiment: Experiment, folder: Path, display: Display, resume: bool = False, workers: int | None = 1
+) -> dict[str, Any]:
     """Train every seed, write the run folder, and return its summary.
 
-    With ``resume`` runs that an earlier, killed call of the same experiment has finished are taken as they are.
+    With ``resume`` runs that an earlier, killed call of the same experiment has finished are taken as they are. On a
+    CPU runs may be trained side by side, in as many processes as ``workers`` says; ``None`` lets the time of the first
+    run decide. A script that asks for more than one must guard its main part by ``if __name__ == "__main__"``.
     """
     experiment.check()
     if resume and _same(folder, experiment):
@@ -97,18 +114,30 @@ def run_experiment(experiment: Experiment, folder: Path, display: Display, resum
     if folder.exists() and any(folder.iterdir()) and not (folder / "config.json").is_file():
         raise UserError(f"{folder} exists and is not a run folder: name another one with --out")
     with _staging(experiment, folder, resume) as staging:
-        at_once = experiment.runs_at_once()
+        at_once, shown = experiment.runs_at_once(), set[int]()
+
+        def finished(seed: int) -> float:
+            checkpoint_of(folder, seed).unlink(missing_ok=True)
+            metrics = _read_json(staging / f"seed-{seed}" / "metrics.json")
+            if seed not in shown:
+                display.run_finished(seed, metrics)
+                shown.add(seed)
+            return float(metrics["seconds"])
+
         for start in range(0, len(experiment.seeds), at_once):
             seeds = experiment.seeds[start : start + at_once]
-            missing = [seed for seed in seeds if not (staging / f"seed-{seed}").exists()]
+            missing = _missing(staging, seeds)
             if missing:
                 display.runs_started(seeds, start, len(experiment.seeds), experiment.config.training.epochs)
-                for seed, classifier, data in _fit_seeds(experiment, seeds, display, folder):
-                    if seed in missing:
-                        _write_seed(staging / f"seed-{seed}", seed, classifier, data)
-            for seed in seeds:
-                checkpoint_of(folder, seed).unlink(missing_ok=True)
-                display.run_finished(seed, _read_json(staging / f"seed-{seed}" / "metrics.json"))
+                _run_seeds(experiment, seeds, missing, display.epoch, staging, folder)
+            seconds = [finished(seed) for seed in seeds]
+            rest = _missing(staging, experiment.seeds[start + at_once :]) if missing else []
+            processes = experiment.processes(workers, len(rest), seconds[-1])
+            if processes > 1:
+                display.runs_started(rest, start + 1, len(experiment.seeds), experiment.config.training.epochs)
+                tasks = [(experiment, [seed], [seed], None, staging, folder) for seed in rest]
+                for task, _ in side_by_side(_run_seeds, tasks, processes, display.epoch):
+                    finished(task[1][0])
         summary = _summarise(experiment, staging)
         atomic_write(staging / "summary.json", json.dumps(summary, indent=1))
         publish(staging, folder)
@@ -155,16 +184,30 @@ def _staging_of(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.partial")
 
 
+def _missing(staging: Path, seeds: Sequence[int]) -> list[int]:
+    return [seed for seed in seeds if not (staging / f"seed-{seed}").exists()]
+
+
+def _run_seeds(
+    experiment: Experiment, seeds: Sequence[int], missing: Sequence[int], on_epoch: OnEpoch | None, staging: Path,
+    folder: Path,
+) -> None:  # fmt: skip
+    """Train runs and write those that are missing. In a process of its own the news go to the one that started it."""
+    for seed, classifier, data in _fit_seeds(experiment, seeds, on_epoch or seldom(tell), folder):
+        if seed in missing:
+            _write_seed(staging / f"seed-{seed}", seed, classifier, data)
+
+
 def _fit_seeds(
-    experiment: Experiment, seeds: Sequence[int], display: Display, folder: Path
+    experiment: Experiment, seeds: Sequence[int], on_epoch: OnEpoch, folder: Path
 ) -> Iterator[tuple[int, NodeClassifier, Data]]:
     classifiers = [classifier_of(experiment, seed) for seed in seeds]
     graphs = [split(experiment.data, experiment.protocol, seed) for seed in seeds]
     if len(seeds) == 1:
         Processes.current().agree(seeds[0], resolve_device(experiment.device))  # the others train along
-        classifiers[0].fit(graphs[0], display.epoch, checkpoint_of(folder, seeds[0]))
+        classifiers[0].fit(graphs[0], on_epoch, checkpoint_of(folder, seeds[0]))
     else:
-        fit_together(classifiers, graphs, lambda histories: display.epoch(max(histories, key=lambda h: h.epochs)))
+        fit_together(classifiers, graphs, lambda histories: on_epoch(max(histories, key=lambda h: h.epochs)))
     return zip(seeds, classifiers, graphs)
 
 

@@ -16,6 +16,7 @@ from nfgnn.errors import UserError
 from nfgnn.training import Experiment, RunConfig, load_run, run_experiment
 from nfgnn.training.metrics import summarise
 from nfgnn.training.progress import RunDisplay
+from nfgnn.training.side_by_side import processes_for
 
 TIMES = {"seconds", "epoch_ms", "run"}
 
@@ -103,6 +104,42 @@ def test_kill_minus_nine_leaves_no_half_written_folder(tmp_path: Path) -> None:
     resumed = complete("--resume")
     assert [p.name for p in tmp_path.iterdir() if "run" in p.name] == ["run"]
     assert resumed == complete()
+
+
+def test_runs_side_by_side_equal_runs_one_after_the_other(tmp_path: Path) -> None:
+    """File by file; also after the first process was killed while others worked for it."""
+    command = [sys.executable, "-m", "nfgnn", "train", "karate", "--protocol", "stratified", "--runs", "4", "--json"]
+    environment = {**os.environ, "NFGNN_DATA": str(tmp_path)}
+
+    def complete(folder: str, *extra: str) -> dict[str, bytes]:
+        subprocess.run(
+            [*command, "--out", str(tmp_path / folder), *extra], env=environment, check=True, stdout=subprocess.DEVNULL
+        )
+        names = ("weights.safetensors", "history.csv", "coefficients.npy")
+        return {
+            f"{seed} {name}": (tmp_path / folder / f"seed-{seed}" / name).read_bytes()
+            for seed in range(4)
+            for name in names
+        }
+
+    alone = complete("alone", "--workers", "1")
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "run"), "--workers", "2"], env=environment, stdout=subprocess.DEVNULL
+    )
+    while len(list(tmp_path.glob(".run.partial/seed-*"))) < 2 and process.poll() is None:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert complete("run", "--workers", "2", "--resume") == alone
+    assert complete("again", "--workers", "3") == alone
+
+
+def test_processes_are_started_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4), raising=False)
+    assert processes_for(runs=9, seconds=0.1) == 1  # to start one takes longer than all of them
+    assert processes_for(runs=9, seconds=60) == 4
+    assert processes_for(runs=2, seconds=60) == 2
+    assert processes_for(runs=1, seconds=600) == 1
 
 
 def test_two_processes_do_not_write_one_folder(tmp_path: Path) -> None:
