@@ -299,8 +299,8 @@ def main() -> None:
         if device == "cpu":
             one, (beside, processes) = epoch_ms("NFGNN", cora, device, 300), side_by_side_ms(many, 300)
             notes.append(
-                f"{many} runs of Cora side by side, as `nfgnn train --runs {many}` trains them on a CPU, in {processes} "
-                f"processes on {len(os.sched_getaffinity(0))} cores: {beside:.3g} ms per epoch of all, "
+                f"{many} runs of Cora side by side, as `nfgnn train --workers {processes}` trains them, on "
+                f"{len(os.sched_getaffinity(0))} cores: {beside:.3g} ms per epoch of all, "
                 f"{beside / one:.2f} times a single run's."
             )
     if device == "cuda" and "cora" in graphs:

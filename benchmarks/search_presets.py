@@ -235,6 +235,18 @@ MORE: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, list[float]]]]
     ("photo", "full"): SMOOTH["photo", "full"],
 }
 """A fourth, for cells that had fewer configurations than others, and for CiteSeer."""
+_LOOPED = {
+    "weight_decay": [0.0, 1e-4, 5e-4],
+    "dropout": [0.3, 0.5],
+    "filter_lr": [0.01, 0.05],
+    "filter_dropout": [0.0, 0.3, 0.5],
+    "label_smoothing": [0.1, 0.2],
+}
+LOOPED: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, list[float]]]] = {
+    ("computers", "full"): ([{**LOOPS, "features": "standard"}], _LOOPED),
+    ("computers", "semi"): ([{**LOOPS, "features": "raw"}], _LOOPED),
+}
+"""Powers of the adjacency with self-loops on Computers, where GPRGNN, which is made of them, came out best."""
 FAMILIES: dict[str, dict[str, Any]] = {
     "global": {"model": "PolyGNN"},
     "agreement": {"model": "NFGNN", "gate": "agreement", "rank": 3},
@@ -248,7 +260,7 @@ KINDS = {"agreement": "agreement", "term": "term", "paper": "paper"}
 HEAVY = {"computers": 4, "photo": 6, "squirrel": 12, "actor": 16}
 """Draws on large graphs; 24 on the others. (The first three families of Photo under `full` had 12.)"""
 MORE_DRAWS = {"computers": 10, "photo": 12}
-TABLES = {"narrow": NARROW, "smooth": SMOOTH, "raw": RAW, "more": MORE}
+TABLES = {"narrow": NARROW, "smooth": SMOOTH, "raw": RAW, "more": MORE, "looped": LOOPED}
 ROUNDS = ("wide", *TABLES, "given", "final")
 """The last two try nothing new: the presets that are there, and the best finalists of ``--earlier`` on more seeds."""
 
@@ -265,7 +277,7 @@ def seeds(cell: tuple[str, str], round: str) -> tuple[range, range]:
         return range(0), range(100 if cell[0] in ("texas", "cornell", "cornell-genuine") else 40)
     if round == "raw":
         return range(20), range(100)
-    if round == "more":
+    if round in ("more", "looped"):
         return (range(10), range(40)) if cell[0] not in HEAVY else (range(3), range(10))
     if round in ("wide", "narrow", "given") or cell[1] == "full":
         small = round == "smooth" and cell[0] not in HEAVY
@@ -287,7 +299,8 @@ def draws(cell: tuple[str, str], family: str, round: str, most: int = 24) -> lis
         return []
     fixed = FAMILIES[family]
     structures = [{}] if family in ("paper", "GPRGNN", "BernNet") else STRUCTURES[cell]
-    number = min(most, (MORE_DRAWS if round == "more" else HEAVY).get(cell[0], 24)) * (1 if len(structures) > 1 else 2)
+    limits = MORE_DRAWS if round in ("more", "looped") else HEAVY
+    number = min(most, limits.get(cell[0], 24)) * (1 if len(structures) > 1 else 2)
     table = PAPER if family == "paper" else NUMERIC
     if round != "wide":
         structures, own = TABLES[round][cell]
@@ -364,7 +377,7 @@ class Search:
         first.sort(key=lambda pair: -sum(v for v, _, _ in pair[1]))
         self.write(cell, family, 1, first)
         finalists = [config for config, _ in first[: 3 if cell[0] in HEAVY or self.round == "raw" else 5]]
-        if self.round in ("smooth", "raw", "more", "given"):
+        if self.round not in ("wide", "narrow", "final"):
             finalists.append(given(cell, family))
         if self.round == "final":
             finalists = self.best_of_earlier(cell, family)

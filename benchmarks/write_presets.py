@@ -93,7 +93,8 @@ def summary(lines: list[dict[str, Any]]) -> str:
     text = [
         "# What was searched",
         "",
-        "`python benchmarks/search_presets.py`, with `--round narrow`, `smooth`, `raw`, `given` and `final`; all",
+        "`python benchmarks/search_presets.py`, with `--round narrow`, `smooth`, `raw`, `more`, `looped`, `given` and",
+        "`final`; all",
         "configurations are in `search.jsonl`. Number of configurations tried on a few search seeds; of the finalist",
         "with the highest mean validation accuracy on all of them (seeds 0-9; in the third round of `semi` and in the",
         "last one 0-39, for Texas and Cornell 0-99), validation / test accuracy in %. Test accuracies chose nothing.",
