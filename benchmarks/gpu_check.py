@@ -179,13 +179,18 @@ def check_training() -> list[str]:
     return lines
 
 
+def copy_bandwidth() -> float:
+    """Terabytes a second that a copy reads and writes."""
+    pair = torch.empty(2, 2**29, device="cuda")
+    return float(pair.nbytes / triton.testing.do_bench(lambda: pair[0].copy_(pair[1])) / 1e9)
+
+
 def products() -> list[str]:
     """A sparse product at pokec's size: ours, cuSPARSE, and the time that reading alone takes."""
     graph = random_graph(1_632_803, 61_200_000, 1, 2, "cuda")
     operator = scaled_laplacian(graph.edge_index, num_nodes=graph.num_nodes)
     inner, tensor = triton_backend._Graph.of(operator, torch.float32), operator.adjacency(torch.float32).tensor
-    pair = torch.empty(2, 2**29, device="cuda")
-    bandwidth = pair.nbytes / triton.testing.do_bench(lambda: pair[0].copy_(pair[1])) / 1e9  # TB/s
+    bandwidth = copy_bandwidth()
     lines = []
     for width in (1, 2, 4, 8, 16, 64, 128):
         x = torch.randn(graph.num_nodes, width, device="cuda")

@@ -1,0 +1,119 @@
+"""Every kernel of an epoch at pokec's size, beside the time that its reads and writes take at the bandwidth of a copy.
+
+    python benchmarks/epoch_kernels.py            needs a GPU; writes benchmarks/results/epoch_kernels.md
+
+NFGNN with K = 10, 64 hidden channels, 65 features and 2 classes on a generated graph of 1.6 million nodes and 61
+million directed edges. An epoch is captured once, as training does it, and replayed under torch's profiler.
+"""
+
+import argparse
+from collections import defaultdict
+from pathlib import Path
+
+import torch
+from epochs import config, random_graph
+from gpu_check import copy_bandwidth
+from torch.profiler import ProfilerActivity, profile
+
+from nfgnn.training.fit_many import Member, _captured, _State
+
+ORDER = {
+    "_forward_kernel": ["both layers, training and evaluation", "weighted sum, training", "weighted sum, evaluation"],
+    "_backward_kernel": ["weighted sum, gradient", "both layers, gradients"],
+    "_enter_kernel": ["into the recurrence", "into the adjoint"],
+    "_scores_kernel": ["loss, accuracy, gradient"] * 2,
+}
+"""What the kernels of one name do, in the order in which an epoch calls them."""
+
+
+def events(replay, repeats: int = 5) -> list[list[tuple[str, float]]]:  # type: ignore[no-untyped-def]
+    """Name and microseconds of every kernel, epoch by epoch."""
+    replay()
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        for _ in range(repeats):
+            replay()
+        torch.cuda.synchronize()
+    kernels = [e for e in seen.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+    kernels.sort(key=lambda event: event.time_range.start)
+    length = len(kernels) // repeats
+    names = [(event.name, event.device_time) for event in kernels]
+    return [names[i * length : (i + 1) * length] for i in range(repeats)]
+
+
+def labelled(epoch: list[tuple[str, float]], steps: int) -> dict[str, tuple[int, float]]:
+    """Launches and microseconds of what an epoch does. A step of a recurrence is two launches: long rows, and short."""
+    total: dict[str, list[float]] = defaultdict(list)
+    seen: dict[str, int] = defaultdict(int)
+    for name, time in epoch:
+        place = seen[name]
+        seen[name] += 1
+        if name == "_rows_kernel":
+            total["steps of the recurrence" if place < 2 * steps else "steps of the adjoint"].append(time)
+        elif name in ORDER and place < len(ORDER[name]):
+            total[ORDER[name][place]].append(time)
+        else:
+            total["everything else"].append(time)
+    return {label: (len(times), sum(times)) for label, times in total.items()}
+
+
+def floors(n: int, m: int, F: int, H: int, C: int, K: int) -> dict[str, tuple[float, float]]:
+    """Bytes that must be read and written once; and where a neighbour's values cost a sector of 32 bytes per edge."""
+    pattern = 4 * m + 8 * n
+    forward, adjoint = 4 * n * (4 * 2 * C + 2), 4 * n * (4 * C + 2)
+    once = {
+        "both layers, training and evaluation": 4 * n * (F + H + 2 * C),
+        "into the recurrence": 4 * n * (3 * 2 * C + 1),
+        "steps of the recurrence": K * (pattern + forward),
+        "weighted sum, training": 4 * n * C * (K + 2),
+        "weighted sum, evaluation": 4 * n * C * (K + 2),
+        "loss, accuracy, gradient": 2 * n * (4 * 2 * C + 4 + 8),
+        "weighted sum, gradient": 4 * n * C * (2 * (K + 1) + 1),
+        "into the adjoint": 4 * n * (2 * C + 1),
+        "steps of the adjoint": K * (pattern + adjoint),
+        "both layers, gradients": 4 * n * (F + H + C),
+    }
+    gathered = {"steps of the recurrence": K * 32 * m, "steps of the adjoint": K * 32 * m}
+    return {label: (float(size), float(size + gathered.get(label, 0))) for label, size in once.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    arguments = parser.parse_args()
+    n, F, C, K, H = 1_632_803, 65, 2, 10, 64
+    data, setup = random_graph(n, 61_200_000, F, C, "cuda"), config("NFGNN", 100)
+    bandwidth = copy_bandwidth()
+    model = setup.build(F, C, n).cuda()
+    with torch.no_grad():
+        state = _State([Member(model, data.train_mask, data.val_mask, setup.training)], data)
+        state.epoch()
+        state.epoch()
+        epochs = [labelled(epoch, K) for epoch in events(_captured(state.epoch))]
+    bytes_of = floors(n, data.edge_index.shape[1], F, H, C, K)
+    lines = [
+        f"# The kernels of an epoch at pokec's size, {torch.cuda.get_device_name()}, torch {torch.__version__}",
+        "",
+        "`python benchmarks/epoch_kernels.py`. Milliseconds of an epoch. Floors at the bandwidth of a copy, "
+        f"{bandwidth:.2f} TB/s: reading",
+        "and writing everything once; and with a sector of 32 bytes for every edge, the least that memory gives.",
+        "",
+        "| what | launches | ms | once | with sectors | ms / floor |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    whole = 0.0
+    for label in [*bytes_of, "everything else"]:
+        launches = epochs[0].get(label, (0, 0.0))[0]
+        ms = sorted(epoch.get(label, (0, 0.0))[1] for epoch in epochs)[len(epochs) // 2] / 1000
+        whole += ms
+        once, sectors = (size / bandwidth / 1e9 for size in bytes_of.get(label, (0.0, 0.0)))
+        ratio = f"{ms / sectors:.1f}" if sectors else "–"
+        shown = (f"{once:.3f}", f"{sectors:.3f}") if sectors else ("–", "–")
+        lines.append(f"| {label} | {launches} | {ms:.3f} | {shown[0]} | {shown[1]} | {ratio} |")
+    lines += [f"| all | {sum(count for count, _ in epochs[0].values())} | {whole:.3f} | | | |", ""]
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "epoch_kernels.md").write_text("\n".join(lines))
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
