@@ -19,18 +19,24 @@ class CSR:
     """A constant sparse matrix with fast products from the left, itself and transposed.
 
     Indices are int32 where they fit, because both the CPU's and the GPU's libraries read them fastest. The transpose
-    is made once, on first use.
+    is made once, on first use; of a symmetric matrix, whose rows are sorted, it is the matrix itself.
     """
 
     def __init__(
-        self, indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int], varying: bool = False
+        self,
+        indptr: Tensor,
+        indices: Tensor,
+        values: Tensor,
+        shape: tuple[int, int],
+        varying: bool = False,
+        symmetric: bool = False,
     ) -> None:
         index = torch.int32 if max(*shape, indices.numel()) <= _INT32_MAX else torch.int64
         # Converted only where needed: inside a transformation even a conversion to the same type would wrap them.
         self.indptr = indptr if indptr.dtype == index else indptr.to(index)
         self.indices = indices if indices.dtype == index else indices.to(index)
         self.values = values
-        self.shape, self.varying = shape, varying
+        self.shape, self.varying, self.symmetric = shape, varying, symmetric
         self._transpose: tuple[CSR, Tensor] | None = None
         self._tensor: Tensor | None = None
 
@@ -61,6 +67,8 @@ class CSR:
 
     @property
     def transpose(self) -> "CSR":
+        if self.symmetric:
+            return self
         transposed, order = self._transposed()
         return transposed.with_values(self.values.index_select(0, order)) if self.varying else transposed
 
@@ -105,10 +113,11 @@ class _Product(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        if not ctx.matrix.varying:
+            return ctx.matrix.transpose @ grad.contiguous(), None, None
         transpose, order = ctx.matrix._transposed()
-        if ctx.matrix.varying:
-            transpose = transpose.with_values(ctx.saved_tensors[0].index_select(0, order))
-        return transpose @ grad.contiguous(), None, None
+        values = ctx.saved_tensors[0].index_select(0, order)
+        return transpose.with_values(values) @ grad.contiguous(), None, None
 
     @staticmethod
     def vmap(

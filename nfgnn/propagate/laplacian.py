@@ -59,7 +59,7 @@ class ScaledLaplacian:
         r""":math:`\hat A`, normalised in float64 and then rounded; kept for the next call."""
         if dtype not in self._adjacency:
             n = self.num_nodes
-            self._adjacency[dtype] = CSR(self.indptr, self.indices, self._values(dtype), (n, n))
+            self._adjacency[dtype] = CSR(self.indptr, self.indices, self._values(dtype), (n, n), symmetric=True)
         return self._adjacency[dtype]
 
     def _values(self, dtype: torch.dtype) -> Tensor:

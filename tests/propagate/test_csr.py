@@ -1,6 +1,7 @@
 import torch
+from conftest import random_graph
 
-from nfgnn.propagate import CSR
+from nfgnn.propagate import CSR, scaled_laplacian
 
 
 def matrix() -> torch.Tensor:
@@ -41,3 +42,17 @@ def test_indices_are_32_bit_and_the_object_is_kept() -> None:
     sparse = CSR.from_tensor(tensor)
     assert sparse.indices.dtype == torch.int32
     assert CSR.from_tensor(tensor) is sparse
+
+
+def test_a_symmetric_matrix_is_its_own_transpose() -> None:
+    """The transpose that would be made has the very same arrays, and the gradient is that of the dense matrix."""
+    edge_index = random_graph(30, 0.2, 1)
+    matrix = scaled_laplacian(edge_index, (edge_index.sum(0) % 3 + 1).double(), 30).adjacency(torch.float64)
+    assert matrix.transpose is matrix
+    made, _ = matrix._transposed()
+    for name in ("indptr", "indices", "values"):
+        assert torch.equal(getattr(made, name), getattr(matrix, name))
+    x = torch.randn(30, 4, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(30, 4, dtype=torch.float64)
+    (gradient,) = torch.autograd.grad(((matrix @ x) * weight).sum(), x)
+    torch.testing.assert_close(gradient, matrix.tensor.to_dense().T @ weight)
