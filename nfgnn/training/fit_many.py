@@ -137,7 +137,11 @@ class _State:
         self.adam.keep(keep)
 
     def _warm_up(self) -> None:
-        """A plain step: what is made once of a graph must be made outside of any transformation, and is kept."""
+        """A plain step: what is made once of a graph must be made outside of any transformation, and is kept.
+
+        An evaluation comes first, so that the graph is prepared while nothing of a step is held.
+        """
+        self.template.eval()(*self.inputs)
         with torch.enable_grad():
             self.both(*self.inputs)[0].sum().backward()
         self.template.zero_grad()

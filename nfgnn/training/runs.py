@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import json
 import os
+import pickle
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -135,9 +136,12 @@ def run_experiment(
             processes = experiment.processes(workers, len(rest), seconds[-1])
             if processes > 1:
                 display.runs_started(rest, start + 1, len(experiment.seeds), experiment.config.training.epochs)
-                tasks = [(experiment, [seed], [seed], None, staging, folder) for seed in rest]
-                for task, _ in side_by_side(_run_seeds, tasks, processes, display.epoch):
-                    finished(task[1][0])
+                packed = pickle.dumps(
+                    experiment
+                )  # else tensors go through shared memory, of which containers have little
+                tasks = [(packed, seed, staging, folder) for seed in rest]
+                for task, _ in side_by_side(_run_packed, tasks, processes, display.epoch):
+                    finished(task[1])
         summary = _summarise(experiment, staging)
         atomic_write(staging / "summary.json", json.dumps(summary, indent=1))
         publish(staging, folder)
@@ -188,12 +192,16 @@ def _missing(staging: Path, seeds: Sequence[int]) -> list[int]:
     return [seed for seed in seeds if not (staging / f"seed-{seed}").exists()]
 
 
+def _run_packed(experiment: bytes, seed: int, staging: Path, folder: Path) -> None:
+    """One run in a process of its own, whose news go to the one that started it and packed the experiment."""
+    _run_seeds(pickle.loads(experiment), [seed], [seed], seldom(tell), staging, folder)
+
+
 def _run_seeds(
-    experiment: Experiment, seeds: Sequence[int], missing: Sequence[int], on_epoch: OnEpoch | None, staging: Path,
-    folder: Path,
-) -> None:  # fmt: skip
-    """Train runs and write those that are missing. In a process of its own the news go to the one that started it."""
-    for seed, classifier, data in _fit_seeds(experiment, seeds, on_epoch or seldom(tell), folder):
+    experiment: Experiment, seeds: Sequence[int], missing: Sequence[int], on_epoch: OnEpoch, staging: Path, folder: Path
+) -> None:
+    """Train runs and write those that are missing."""
+    for seed, classifier, data in _fit_seeds(experiment, seeds, on_epoch, folder):
         if seed in missing:
             _write_seed(staging / f"seed-{seed}", seed, classifier, data)
 
