@@ -160,7 +160,7 @@ def _entries(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> tuple[Te
     keep = edge_index[0] != edge_index[1]
     if not bool(keep.all()):
         edge_index, edge_weight = edge_index[:, keep], None if edge_weight is None else edge_weight[keep]
-    key = edge_index[0] * n + edge_index[1]
+    key = edge_index[0].long() * n + edge_index[1]
     if edge_weight is None:
         distinct = torch.unique(key)
         if distinct.numel() == key.numel():

@@ -136,9 +136,8 @@ def run_experiment(
             processes = experiment.processes(workers, len(rest), seconds[-1])
             if processes > 1:
                 display.runs_started(rest, start + 1, len(experiment.seeds), experiment.config.training.epochs)
-                packed = pickle.dumps(
-                    experiment
-                )  # else tensors go through shared memory, of which containers have little
+                # Packed here: tensors would go through shared memory otherwise, of which containers have little.
+                packed = pickle.dumps(experiment)
                 tasks = [(packed, seed, staging, folder) for seed in rest]
                 for task, _ in side_by_side(_run_packed, tasks, processes, display.epoch):
                     finished(task[1])

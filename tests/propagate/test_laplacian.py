@@ -104,3 +104,13 @@ def test_graphs_without_a_spectrum_are_refused(edges, weight, n, lambda_max, mes
     weight = None if weight is None else torch.tensor(weight)
     with pytest.raises(ValueError, match=message):
         scaled_laplacian(torch.tensor(edges), weight, n, lambda_max=lambda_max)
+
+
+def test_the_operator_of_a_graph_in_32_bits() -> None:
+    """Places of entries are numbered up to n², which 32 bits do not hold."""
+    n = 70_000
+    chain = torch.stack([torch.arange(n - 1), torch.arange(1, n)])
+    edge_index = torch.cat([chain, chain.flip(0)], 1)
+    wide, narrow = scaled_laplacian(edge_index, num_nodes=n), scaled_laplacian(edge_index.int(), num_nodes=n)
+    for name in ("indptr", "indices", "scale"):
+        assert torch.equal(getattr(wide, name), getattr(narrow, name))
