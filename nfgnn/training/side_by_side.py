@@ -90,7 +90,8 @@ def _start(parent: int, news: "SimpleQueue[Any]") -> None:
         os._exit(1)
 
     _told = news
-    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # the parent says what there is to say
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # the parent says what there is to say
     torch.set_num_threads(1)
     threading.Thread(target=watch, daemon=True).start()
 
