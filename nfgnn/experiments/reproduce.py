@@ -69,12 +69,12 @@ def collect(plan: Plan, root: Path | None, records: Records) -> Found:
         if known is None:
             found[label, column] = []
             continue
-        runs = list(records.find(known, column.protocol, config.to_dict(), plan.seeds).values())
-        if plan.item.by_device:  # of runs that were not timed only the share of many at once tells something
-            runs = [run for run in runs if run.metrics.get("runs_together", 1) > 1]
-            for protocol in records.protocols(known):
-                if protocol.startswith(column.protocol + TIMED):
-                    runs += records.find(known, protocol, config.to_dict(), plan.seeds).values()
+        protocols = [column.protocol]
+        if plan.item.by_device:
+            protocols = [name for name in records.protocols(known) if name.startswith(column.protocol + TIMED)]
+        runs = [run for name in protocols for run in records.find(known, name, config.to_dict(), plan.seeds).values()]
+        if plan.item.by_device:  # on a GPU the first run compiles the kernels
+            runs = [run for run in runs if run.device == "cpu" or run.seed != plan.seeds[0]]
         found[label, column] = sorted(runs, key=lambda run: run.seed)
     return found
 

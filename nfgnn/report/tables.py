@@ -99,23 +99,21 @@ def _model_rows(plan: Plan, found: Found, metric: str) -> dict[str, list[Entry]]
 
 
 def _device_rows(plan: Plan, found: Found, metric: str) -> dict[str, list[Entry]]:
-    """A row per model and way of running: times of different machines do not mix."""
+    """A row per model and machine: times of different machines do not mix."""
     rows: dict[str, list[Entry]] = {}
     for row in plan.rows:
-        ways = sorted({_way(record) for column in plan.columns for record in found[row.label, column]})
-        for way in ways or [""]:
+        machines = sorted({_machine(record) for column in plan.columns for record in found[row.label, column]})
+        for machine in machines or [""]:
             entries = []
             for column in plan.columns:
-                runs = [record for record in found[row.label, column] if _way(record) == way]
+                runs = [record for record in found[row.label, column] if _machine(record) == machine]
                 entries.append(_entry(plan, row.paper, column, runs, metric))
-            rows[f"{row.label}, {way}" if way else row.label] = entries
+            rows[f"{row.label}, {machine}" if machine else row.label] = entries
     return rows
 
 
-def _way(record: Record) -> str:
-    together = int(record.metrics.get("runs_together", 1))
-    processor = record.machine.partition(",")[0]
-    return f"{record.device}, {together} at once" if together > 1 else f"{record.device} ({processor})"
+def _machine(record: Record) -> str:
+    return f"{record.device} ({record.machine.partition(',')[0]})"
 
 
 def _entry(plan: Plan, paper: str | None, column: Column, runs: Sequence[Record], metric: str) -> Entry:

@@ -1,5 +1,6 @@
 """What is missing is run, once; every item of the registry can be made."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,10 @@ def test_a_run_for_its_time_is_made_on_every_machine_and_alone(tmp_path: Path, m
     assert {run.machine.partition(",")[0] for run in runs} >= {"another processor"}
     assert all(run.protocol == "full" for run in plain)
     assert "| GCN, cpu (another processor) |" in markdown(make_tables(timed, {next(iter(timed.configs)): runs}, "c"))
+    with Records(tmp_path / "gpu.sqlite") as records:  # where the first run compiles the kernels
+        records.add([replace(run, device="a GPU") for run in runs])
+        (warm,) = collect(timed, None, records).values()
+    assert [run.seed for run in warm] == [1001, 1001]
     place = Place(tmp_path / "other.sqlite", None, "cpu")
     with pytest.raises(UserError, match="leave out --engine ray"):
         run_missing([timed], place, WorkDisplay("reproduce", quiet=True), engine="ray")

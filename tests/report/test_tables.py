@@ -129,11 +129,11 @@ def test_times_keep_devices_apart() -> None:
     ((label, column),) = plan.configs
     runs = [
         record(plan, label, column, 1000, seconds=2.0, epochs=400),
-        record(plan, label, column, 1001, seconds=1.0, epochs=500, runs_together=50, device="H200"),
+        record(plan, label, column, 1001, seconds=1.0, epochs=500, device="H200"),
     ]
     text = markdown(make_tables(plan, {(label, column): runs}, "c"))
     assert "| GCN, cpu (2 cores) | 5.00 (3.10) ×1 |" in text
-    assert "| GCN, H200, 50 at once | 2.00 (3.10) ×1 |" in text
+    assert "| GCN, H200 (2 cores) | 2.00 (3.10) ×1 |" in text
     assert "| GCN, cpu (2 cores) | 2.00 (1.05) ×1 |" in text
     assert "**" not in text
 
