@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import torch
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
-from nfgnn.experiments.records import Record
+from nfgnn.experiments.records import Record, Records
 from nfgnn.training import Experiment, NodeClassifier, RunConfig
 from nfgnn.training.classifier import resolve_device
 from nfgnn.training.history import History
@@ -22,6 +22,10 @@ from nfgnn.transforms import split
 
 Tell = Callable[[History], None]
 TIMED = ", timed on "
+_NUMBERS = {
+    *("lr", "weight_decay", "dropout", "filter_lr", "filter_weight_decay", "filter_dropout"),
+    *("alpha", "label_smoothing", "epochs", "patience"),
+}
 
 
 def train_runs(
@@ -68,6 +72,29 @@ def device_name(device: str) -> str:
 def timed_protocol(protocol: str, device: str) -> str:
     """The protocol under which a run is recorded whose time counts: one on another machine is another run."""
     return f"{protocol}{TIMED}{device_name(device)}, {machine_name()}"
+
+
+def timed_alike(
+    config: RunConfig, device: str | None, records: Records, known: str, protocol: str, seeds: Sequence[int]
+) -> list[Record]:
+    """The runs that were made for their time, on this device or (``None``) on all machines.
+
+    Mere numbers may have been others: learning rates and dropouts do not decide how long an epoch takes.
+    """
+
+    def alike(other: Mapping[str, Any]) -> bool:
+        return _weight(other) == _weight(config.to_dict())
+
+    names = [timed_protocol(protocol, device)] if device else records.protocols(known)
+    timed = [name for name in names if name.startswith(protocol + TIMED)]
+    return [run for name in timed for run in records.find_alike(known, name, alike, seeds).values()]
+
+
+def _weight(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a configuration what an epoch's time depends on. Standardised features are dense; others are as they were."""
+    return {key: value for key, value in config.items() if key not in _NUMBERS} | {
+        "features": config.get("features") == "standard"
+    }
 
 
 @lru_cache

@@ -12,7 +12,7 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields, replace
 from functools import lru_cache
@@ -134,6 +134,14 @@ class Records:
             for record in self._select(f"WHERE key IN ({', '.join('?' * len(part))})", part):
                 found[record.seed] = record
         return found
+
+    def find_alike(
+        self, fingerprint: str, protocol: str, alike: Callable[[Mapping[str, Any]], bool], seeds: Sequence[int]
+    ) -> dict[int, Record]:
+        """The runs of all configurations that are alike in what counts, one for every seed."""
+        query = "WHERE fingerprint = ? AND protocol = ? AND version = ? ORDER BY key"
+        found = self._select(query, [fingerprint, protocol, RESULTS_VERSION])
+        return {record.seed: record for record in found if record.seed in seeds and alike(record.config)}
 
     def all(self) -> list[Record]:
         """Every run of this version of the code, in an order that does not depend on when they were made."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nfgnn.errors import UserError
-from nfgnn.experiments.cells import TIMED, Tell, runs_at_once, timed_protocol
+from nfgnn.experiments.cells import Tell, runs_at_once, timed_alike, timed_protocol
 from nfgnn.experiments.cluster import on_cluster
 from nfgnn.experiments.graphs import facts, graph, known_fingerprint
 from nfgnn.experiments.jobs import Job, Place, train
@@ -69,12 +69,11 @@ def collect(plan: Plan, root: Path | None, records: Records) -> Found:
         if known is None:
             found[label, column] = []
             continue
-        protocols = [column.protocol]
-        if plan.item.by_device:
-            protocols = [name for name in records.protocols(known) if name.startswith(column.protocol + TIMED)]
-        runs = [run for name in protocols for run in records.find(known, name, config.to_dict(), plan.seeds).values()]
         if plan.item.by_device:  # on a GPU the first run compiles the kernels
+            runs = timed_alike(config, None, records, known, column.protocol, plan.seeds)
             runs = [run for run in runs if run.device == "cpu" or run.seed != plan.seeds[0]]
+        else:
+            runs = list(records.find(known, column.protocol, config.to_dict(), plan.seeds).values())
         found[label, column] = sorted(runs, key=lambda run: run.seed)
     return found
 
@@ -109,7 +108,7 @@ def _jobs(plans: Sequence[Plan], place: Place, records: Records) -> tuple[list[J
             for column, config, seeds, timed in (cell for cell in cells if cell[0].dataset == dataset):
                 values = config.to_dict()
                 protocol = timed_protocol(column.protocol, place.device) if timed else column.protocol
-                found = records.find(known, protocol, values, seeds) if known else {}
+                found = _seeds_found(records, known, column.protocol, config, seeds, place if timed else None)
                 missing = [s for s in seeds if s not in found and (protocol, dataset, str(values), s) not in seen]
                 seen |= {(protocol, dataset, str(values), seed) for seed in missing}
                 jobs += _cut(dataset, column.protocol, config, missing, place, timed)
@@ -117,6 +116,16 @@ def _jobs(plans: Sequence[Plan], place: Place, records: Records) -> tuple[list[J
             notes.append(f"{dataset}: {error}")
     order = {dataset: i for i, dataset in enumerate(dict.fromkeys(job.dataset for job in jobs))}
     return sorted(jobs, key=lambda job: (order[job.dataset], job.seeds[0])), notes
+
+
+def _seeds_found(
+    records: Records, known: str | None, protocol: str, config: RunConfig, seeds: Sequence[int], timed: Place | None
+) -> set[int]:
+    if known is None:
+        return set()
+    if timed is not None:
+        return {run.seed for run in timed_alike(config, timed.device, records, known, protocol, seeds)}
+    return set(records.find(known, protocol, config.to_dict(), seeds))
 
 
 def _cut(dataset: str, protocol: str, config: RunConfig, seeds: list[int], place: Place, timed: bool) -> Iterator[Job]:

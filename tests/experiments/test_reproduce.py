@@ -237,6 +237,11 @@ def test_a_run_for_its_time_is_made_on_every_machine_and_alone(tmp_path: Path, m
     assert {run.machine.partition(",")[0] for run in runs} >= {"another processor"}
     assert all(run.protocol == "full" for run in plain)
     assert "| GCN, cpu (another processor) |" in markdown(make_tables(timed, {next(iter(timed.configs)): runs}, "c"))
+    for settings, known in (({"lr": 0.02}, 4), ({"hidden_channels": 8}, 0)):  # the latter takes another time
+        other = make_plan("time", ["mixed"], ["GCN"], runs=2, preset="best", settings={**QUICK, **settings})
+        with Records(tmp_path / "records.sqlite") as records:
+            (alike,) = collect(other, None, records).values()
+        assert len(alike) == known
     with Records(tmp_path / "gpu.sqlite") as records:  # where the first run compiles the kernels
         records.add([replace(run, device="a GPU") for run in runs])
         (warm,) = collect(timed, None, records).values()
