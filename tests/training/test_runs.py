@@ -131,7 +131,6 @@ def test_runs_side_by_side_equal_runs_one_after_the_other(tmp_path: Path) -> Non
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert complete("run", "--workers", "2", "--resume") == alone
-    assert complete("again", "--workers", "3") == alone
 
 
 def test_processes_are_started_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
