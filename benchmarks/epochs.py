@@ -13,7 +13,6 @@ of the graphs are looked for where ``NFGNN_DATA`` says.
 import argparse
 import gc
 import json
-import os
 import platform
 import statistics
 import sys
@@ -31,6 +30,7 @@ from torch_geometric.data import Data
 
 from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.training import RunConfig, fit
+from nfgnn.training.device import usable_cores
 from nfgnn.training.fit_many import Member, fit_many
 from nfgnn.training.together import fit_together
 from nfgnn.transforms import FeatureScaling
@@ -152,7 +152,7 @@ def fifty_runs(device: str, plain_runs: int = 4) -> dict[str, Any]:
 def side_by_side_ms(runs: int, epochs: int) -> tuple[float, int]:
     """Milliseconds per epoch of all runs of Cora when they have a process each, on as many cores as there are; and the
     number of processes. Their start does not count, as it does not for others."""
-    processes = min(runs, len(os.sched_getaffinity(0)))
+    processes = min(runs, usable_cores())
     with ProcessPoolExecutor(processes, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
 
         def call(count: int) -> None:
@@ -300,7 +300,7 @@ def main() -> None:
             one, (beside, processes) = epoch_ms("NFGNN", cora, device, 300), side_by_side_ms(many, 300)
             notes.append(
                 f"{many} runs of Cora side by side, as `nfgnn train --workers {processes}` trains them, on "
-                f"{len(os.sched_getaffinity(0))} cores: {beside:.3g} ms per epoch of all, "
+                f"{usable_cores()} cores: {beside:.3g} ms per epoch of all, "
                 f"{beside / one:.2f} times a single run's."
             )
     if device == "cuda" and "cora" in graphs:

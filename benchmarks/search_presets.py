@@ -297,15 +297,15 @@ def draws(cell: tuple[str, str], family: str, round: str, most: int = 24) -> lis
     """Settings to try: a list for every structure, since only numeric settings may differ within a computation."""
     if round in ("given", "final"):
         return []
-    fixed = FAMILIES[family]
-    structures = [{}] if family in ("paper", "GPRGNN", "BernNet") else STRUCTURES[cell]
-    limits = MORE_DRAWS if round in ("more", "looped") else HEAVY
-    number = min(most, limits.get(cell[0], 24)) * (1 if len(structures) > 1 else 2)
-    table = PAPER if family == "paper" else NUMERIC
-    if round != "wide":
+    fixed, plain = FAMILIES[family], family in ("paper", "GPRGNN", "BernNet")
+    number = min(most, (MORE_DRAWS if round in ("more", "looped") else HEAVY).get(cell[0], 24))
+    if round == "wide":
+        structures, number = ([{}], 2 * number) if plain else (STRUCTURES[cell], number)
+        table = PAPER if family == "paper" else NUMERIC
+    else:
         structures, own = TABLES[round][cell]
-        if family in ("GPRGNN", "BernNet"):  # of the structure they have a choice of the features alone
-            structures, number = [{"features": s["features"]} for s in structures], number // 2
+        if plain:  # of the structure they have a choice of the features alone
+            structures = [{"features": s["features"]} for s in structures]
         table = NUMERIC | ({} if round == "narrow" else SMOOTHING) | own
     out = []
     for i, structure in enumerate(structures):

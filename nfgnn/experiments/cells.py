@@ -1,6 +1,5 @@
 """From a configuration and seeds to records: the runs of one cell of a table, or of one batch of a search."""
 
-import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -11,9 +10,9 @@ import torch
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
-from nfgnn.experiments.records import Record, Records
+from nfgnn.experiments.records import Record
 from nfgnn.training import Experiment, NodeClassifier, RunConfig
-from nfgnn.training.classifier import resolve_device
+from nfgnn.training.device import device_name, usable_cores
 from nfgnn.training.history import History
 from nfgnn.training.metrics import scores
 from nfgnn.training.runs import fingerprint
@@ -63,38 +62,19 @@ def runs_at_once(data: Data, protocol: str, config: RunConfig, device: str) -> i
     return Experiment(data, protocol, [0], config, device).runs_at_once()
 
 
-def device_name(device: str) -> str:
-    """``cpu``, or the name of the GPU."""
-    resolved = resolve_device(device)
-    return torch.cuda.get_device_name(resolved) if resolved.type == "cuda" else resolved.type
-
-
 def timed_protocol(protocol: str, device: str) -> str:
     """The protocol under which a run is recorded whose time counts: one on another machine is another run."""
     return f"{protocol}{TIMED}{device_name(device)}, {machine_name()}"
 
 
-def timed_alike(
-    config: RunConfig, device: str | None, records: Records, known: str, protocol: str, seeds: Sequence[int]
-) -> list[Record]:
-    """The runs that were made for their time, on this device or (``None``) on all machines.
+def takes_as_long(config: RunConfig) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether an epoch of another configuration takes as long: mere numbers do not decide it, dense features do."""
 
-    Mere numbers may have been others: learning rates and dropouts do not decide how long an epoch takes.
-    """
+    def weight(values: Mapping[str, Any]) -> dict[str, Any]:
+        shape = {key: value for key, value in values.items() if key not in _NUMBERS}
+        return {**shape, "features": values.get("features") == "standard"}  # others stay as sparse as they were
 
-    def alike(other: Mapping[str, Any]) -> bool:
-        return _weight(other) == _weight(config.to_dict())
-
-    names = [timed_protocol(protocol, device)] if device else records.protocols(known)
-    timed = [name for name in names if name.startswith(protocol + TIMED)]
-    return [run for name in timed for run in records.find_alike(known, name, alike, seeds).values()]
-
-
-def _weight(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a configuration what an epoch's time depends on. Standardised features are dense; others are as they were."""
-    return {key: value for key, value in config.items() if key not in _NUMBERS} | {
-        "features": config.get("features") == "standard"
-    }
+    return lambda other: weight(other) == weight(config.to_dict())
 
 
 @lru_cache
@@ -105,8 +85,7 @@ def machine_name() -> str:
     if cpuinfo.is_file():
         lines = cpuinfo.read_text(encoding="utf-8").splitlines()
         processor = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), processor)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{processor}, {cores} cores, torch {torch.__version__.partition('+')[0]}"
+    return f"{processor}, {usable_cores()} cores, torch {torch.__version__.partition('+')[0]}"
 
 
 def _settings(config: RunConfig) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nfgnn.errors import UserError
-from nfgnn.experiments.cells import Tell, runs_at_once, timed_alike, timed_protocol
+from nfgnn.experiments.cells import TIMED, Tell, runs_at_once, takes_as_long, timed_protocol
 from nfgnn.experiments.cluster import on_cluster
 from nfgnn.experiments.graphs import facts, graph, known_fingerprint
 from nfgnn.experiments.jobs import Job, Place, train
@@ -69,11 +69,12 @@ def collect(plan: Plan, root: Path | None, records: Records) -> Found:
         if known is None:
             found[label, column] = []
             continue
-        if plan.item.by_device:  # on a GPU the first run compiles the kernels
-            runs = timed_alike(config, None, records, known, column.protocol, plan.seeds)
+        timed, names = plan.item.by_device, [column.protocol]
+        if timed:
+            names = [name for name in records.protocols(known) if name.startswith(column.protocol + TIMED)]
+        runs = [run for name in names for run in _find(records, known, name, config, plan.seeds, timed).values()]
+        if timed:  # on a GPU the first run compiles the kernels
             runs = [run for run in runs if run.device == "cpu" or run.seed != plan.seeds[0]]
-        else:
-            runs = list(records.find(known, column.protocol, config.to_dict(), plan.seeds).values())
         found[label, column] = sorted(runs, key=lambda run: run.seed)
     return found
 
@@ -108,7 +109,7 @@ def _jobs(plans: Sequence[Plan], place: Place, records: Records) -> tuple[list[J
             for column, config, seeds, timed in (cell for cell in cells if cell[0].dataset == dataset):
                 values = config.to_dict()
                 protocol = timed_protocol(column.protocol, place.device) if timed else column.protocol
-                found = _seeds_found(records, known, column.protocol, config, seeds, place if timed else None)
+                found = _find(records, known, protocol, config, seeds, timed) if known else {}
                 missing = [s for s in seeds if s not in found and (protocol, dataset, str(values), s) not in seen]
                 seen |= {(protocol, dataset, str(values), seed) for seed in missing}
                 jobs += _cut(dataset, column.protocol, config, missing, place, timed)
@@ -118,14 +119,13 @@ def _jobs(plans: Sequence[Plan], place: Place, records: Records) -> tuple[list[J
     return sorted(jobs, key=lambda job: (order[job.dataset], job.seeds[0])), notes
 
 
-def _seeds_found(
-    records: Records, known: str | None, protocol: str, config: RunConfig, seeds: Sequence[int], timed: Place | None
-) -> set[int]:
-    if known is None:
-        return set()
-    if timed is not None:
-        return {run.seed for run in timed_alike(config, timed.device, records, known, protocol, seeds)}
-    return set(records.find(known, protocol, config.to_dict(), seeds))
+def _find(
+    records: Records, known: str, protocol: str, config: RunConfig, seeds: Sequence[int], timed: bool
+) -> dict[int, Record]:
+    """The runs of a configuration; where their time counts, of all that take as long."""
+    if timed:
+        return records.find_alike(known, protocol, takes_as_long(config), seeds)
+    return records.find(known, protocol, config.to_dict(), seeds)
 
 
 def _cut(dataset: str, protocol: str, config: RunConfig, seeds: list[int], place: Place, timed: bool) -> Iterator[Job]:

@@ -17,7 +17,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
-from nfgnn.experiments.cells import Tell, device_name, machine_name, runs_at_once, train_runs
+from nfgnn.experiments.cells import Tell, machine_name, runs_at_once, train_runs
 from nfgnn.experiments.plan import FIRST_REPORT_SEED, SEARCH_SEEDS
 from nfgnn.experiments.progress import WorkDisplay
 from nfgnn.experiments.records import Record, Records
@@ -25,6 +25,7 @@ from nfgnn.experiments.spaces import NUMERIC, Space, search_space
 from nfgnn.nn.models import find_model
 from nfgnn.presets import table_protocol
 from nfgnn.training import RunConfig
+from nfgnn.training.device import device_name
 from nfgnn.training.runs import fingerprint
 
 BATCH = 8

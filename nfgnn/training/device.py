@@ -1,5 +1,7 @@
 """Which device a training runs on."""
 
+import os
+
 import torch
 
 from nfgnn.errors import UserError
@@ -23,3 +25,8 @@ def device_name(device: str) -> str:
     """What a run says it ran on: ``cpu``, or the name of the GPU."""
     resolved = resolve_device(device)
     return torch.cuda.get_device_name(resolved) if resolved.type == "cuda" else resolved.type
+
+
+def usable_cores() -> int:
+    """How many cores of the CPU this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -88,10 +88,11 @@ class Experiment:
         on_cpu = resolve_device(self.device).type == "cpu"
         if not on_cpu or runs < 2 or self.data.get("rows") is not None or Processes.current().count > 1:
             return 1
-        if wanted is not None:
-            return min(wanted, runs)
-        small = is_small(stored_values(self.data.x), self.config.build(*row_data.sizes(self.data)))
-        return processes_for(runs, seconds) if small else 1
+        processes = processes_for(runs, seconds) if wanted is None else min(wanted, runs)
+        if wanted is None and processes > 1:
+            small = is_small(stored_values(self.data.x), self.config.build(*row_data.sizes(self.data)))
+            return processes if small else 1
+        return processes
 
     def default_folder(self) -> Path:
         """A folder below ``runs/`` named after the experiment: the same experiment, the same folder."""

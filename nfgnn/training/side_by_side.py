@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import torch
 
 from nfgnn.errors import UserError
+from nfgnn.training.device import usable_cores
 
 T = TypeVar("T")
 _START_SECONDS = 5.0  # until a process has imported everything
@@ -27,8 +28,7 @@ _told: "SimpleQueue[Any] | None" = None
 
 def processes_for(runs: int, seconds: float) -> int:
     """How many processes are worth starting for as many runs, each of which takes so many seconds."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    processes = max(1, min(cores, runs))
+    processes = max(1, min(usable_cores(), runs))
     saved = seconds * (runs - -(-runs // processes))
     return processes if saved > 2 * _START_SECONDS else 1
 
