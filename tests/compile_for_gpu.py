@@ -54,7 +54,7 @@ def all_kernels() -> None:
         triton_backend.LARGE, triton_backend._LONG = large, 9
         operator = scaled_laplacian(edge_index.clone(), weight, 40)
         for width in widths:
-            for dtype in (torch.float32, torch.float64):
+            for dtype in (torch.float32, torch.float64) if width == 2 else (torch.float32,):
                 triton_backend.terms(torch.randn(40, width, dtype=dtype), operator, table)
                 triton_backend.adjoint(torch.randn(4, 40, width, dtype=dtype), operator, table)
     matrix = CSR.from_tensor((torch.rand(30, 20) < 0.3).float().to_sparse_csr())
