@@ -73,8 +73,6 @@ def collect(plan: Plan, root: Path | None, records: Records) -> Found:
         if timed:
             names = [name for name in records.protocols(known) if name.startswith(column.protocol + TIMED)]
         runs = [run for name in names for run in _find(records, known, name, config, plan.seeds, timed).values()]
-        if timed:  # on a GPU the first run compiles the kernels
-            runs = [run for run in runs if run.device == "cpu" or run.seed != plan.seeds[0]]
         found[label, column] = sorted(runs, key=lambda run: run.seed)
     return found
 
