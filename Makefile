@@ -42,7 +42,7 @@ browser:  ## chromium for the tests of the explorer, where apt-get may install i
 	  || echo "chromium is not here and cannot be installed: the tests of the explorer will be skipped"
 
 test: lint types browser  ## lint, types and all tests
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist worksteal
 
 docs: $(DEV)  ## build the documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
