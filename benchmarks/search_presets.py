@@ -52,7 +52,7 @@ PAPER = {
 }
 LOOPS: Config = {"basis": "monomial", "self_loops": True}
 LINK: Config = {"features": "raw", "link": "raw"}
-STRUCTURES: dict[Cell, list[dict[str, Any]]] = {
+STRUCTURES: dict[Cell, list[Config]] = {
     ("cora", "full"): [{**LOOPS, "features": "row"}, {**LOOPS, "features": "row", "K": 5}],
     ("citeseer", "full"): [
         {**LOOPS, "features": "row", "K": 5, "init": "low-pass"},
@@ -276,10 +276,11 @@ HELD = {("texas", "full"): 100, ("cornell", "full"): 100}
 """Cells with so few validation nodes that choosing the epoch by them flatters a configuration, the more the less
 steadily it trains. There the last word has a third stage: eight finalists, the best of every structure first, are
 stopped by one half of the validation nodes and judged by the other, on so many search seeds."""
-ROUNDS = ("wide", *TABLES, "contained", "held", "given", "final")
-"""Of the last four only one tries anything new: ``contained`` takes the three best finalists of GPRGNN and of BernNet
-and puts NFGNN's filters in the place of theirs. ``held`` is the third stage, ``given`` has the presets that are there,
-``final`` the best finalists of ``--earlier`` on more seeds."""
+SEARCH = ("wide", *TABLES, "contained", "held")
+"""The whole search, round by round. ``contained`` takes the three best finalists of GPRGNN and of BernNet and puts
+NFGNN's filters in the place of theirs; ``held`` is the third stage."""
+ROUNDS = (*SEARCH, "given", "final")
+"""The last two try nothing new: the presets that are there, and the best finalists that are known on more seeds."""
 
 Line = dict[str, Any]
 Key = tuple[Cell, str, int, str]
@@ -561,9 +562,7 @@ def main() -> None:
     parser.add_argument("--cells", help="such as cora:full,texas:semi; all of a round by default")
     parser.add_argument("--families", help=f"of {', '.join(FAMILIES)}; all by default")
     parser.add_argument("--draws", type=int, default=24, help="at most so many for a structure")
-    parser.add_argument(
-        "--round", default=",".join(["wide", *TABLES, "contained", "held"]), help=f"of {', '.join(ROUNDS)}"
-    )
+    parser.add_argument("--round", default=",".join(SEARCH), help=f"of {', '.join(ROUNDS)}")
     parser.add_argument("--earlier", type=Path, nargs="*", default=[], help="other results that count as known")
     parser.add_argument("--missing", action="store_true", help="train nothing: say what is not there")
     parser.add_argument("--seconds", type=float, default=1e9, help="start nothing new after this time")

@@ -24,8 +24,7 @@ def script(name: str) -> ModuleType:
 def test_every_draw_and_every_finalist_was_trained_in_every_cell() -> None:
     search = script("search_presets")
     known = search.read([LINES])
-    rounds = ["wide", *search.TABLES, "contained"]
-    jobs = [(r, c, f) for r in rounds for c in search.cells_of(r) for f in search.families_of(r)]
+    jobs = [(r, c, f) for r in search.SEARCH for c in search.cells_of(r) for f in search.families_of(r)]
     assert len(jobs) > 300
     for round, cell, family in jobs:
         assert search.Search(known, round, LINES).count_missing(cell, family) == (0, 0), (round, cell, family)
