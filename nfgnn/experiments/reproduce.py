@@ -129,7 +129,8 @@ def _find(
 def _cut(dataset: str, protocol: str, config: RunConfig, seeds: list[int], place: Place, timed: bool) -> Iterator[Job]:
     """As many seeds at once as the device takes; one where its time counts."""
     if seeds:
-        at_once = 1 if timed else runs_at_once(graph(dataset, place.root), protocol, config, place.device)
+        data = graph(dataset, place.root)  # here it turns out if it is not on this machine
+        at_once = 1 if timed else runs_at_once(data, protocol, config, place.device)
         for start in range(0, len(seeds), at_once):
             yield Job(dataset, protocol, config, tuple(seeds[start : start + at_once]), timed)
 

@@ -219,6 +219,16 @@ def test_a_cluster_makes_the_same_records(tmp_path: Path, monkeypatch: pytest.Mo
         run_missing([plan], place, display, engine="slurm")
 
 
+@pytest.mark.parametrize("item", ["full", "time"])
+def test_a_graph_that_is_not_here_costs_its_own_column_alone(item: str, tmp_path: Path) -> None:
+    plan = make_plan(item, ["pokec", "mixed"], ["GCN"], runs=1, settings=QUICK)
+    (note,) = made(tmp_path, plan)
+    assert "pokec is not here: `nfgnn datasets pokec` fetches it" in note
+    with Records(tmp_path / "records.sqlite") as records:
+        found = collect(plan, None, records)
+    assert {column.dataset: len(runs) for (_, column), runs in found.items()} == {"pokec": 0, "mixed": 1}
+
+
 def test_a_run_for_its_time_is_made_on_every_machine_and_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same run for its accuracy, or on another machine, does not stand in for it."""
     accuracy = make_plan("full", ["mixed"], ["GCN"], runs=2, settings=QUICK)
