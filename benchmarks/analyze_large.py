@@ -26,11 +26,15 @@ def make_graph(path: Path, nodes: int, edges: int, hub: int, seed: int = 0) -> N
     y = np.arange(nodes) % 10
     weight = (np.arange(nodes) + 50.0) ** -0.45
     bounds = np.cumsum(weight / weight.sum())
-    source, target = (np.searchsorted(bounds, rng.random(int(1.07 * edges))).clip(0, nodes - 1) for _ in range(2))
+    source, target = (
+        np.searchsorted(bounds, rng.random(int(1.07 * edges))).clip(0, nodes - 1) for _ in range(2)
+    )
     prefers = (source // 10 % 2 == 0) & (rng.random(len(source)) < 0.8)
     target = np.where(prefers, target // 10 * 10 + y[source], target).clip(0, nodes - 1)
     spokes = rng.choice(nodes - 1, hub, replace=False) + 1
-    links = np.stack([np.concatenate([source, np.zeros(hub, int)]), np.concatenate([target, spokes])])
+    links = np.stack(
+        [np.concatenate([source, np.zeros(hub, int)]), np.concatenate([target, spokes])]
+    )
     key = np.unique(links.min(0) * nodes + links.max(0))
     key = key[key // nodes != key % nodes]
     key = np.sort(rng.permutation(key)[:edges])
@@ -54,7 +58,10 @@ def peak_memory(command: list[str], folder: Path) -> tuple[float, float]:
 
 def processor() -> str:
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.processor())
+    return next(
+        (line.partition(": ")[2] for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )
 
 
 def main() -> None:
@@ -67,7 +74,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_graph(folder / "large.pt", arguments.nodes, arguments.edges, arguments.hub)
-        seconds, gigabytes = peak_memory([sys.executable, "-m", "nfgnn", "analyze", "large.pt"], folder)
+        seconds, gigabytes = peak_memory(
+            [sys.executable, "-m", "nfgnn", "analyze", "large.pt"], folder
+        )
         card = json.loads((folder / "analysis" / "large" / "analysis.json").read_text())
     threads = os.environ.get("OMP_NUM_THREADS", "all")
     result = {

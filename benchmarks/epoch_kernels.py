@@ -15,10 +15,14 @@ from epochs import config, random_graph
 from gpu_check import copy_bandwidth
 from torch.profiler import ProfilerActivity, profile
 
-from nfgnn.training.fit_many import Member, _captured, _State
+from nfgnn.training.batched import Member, _captured, _State
 
 ORDER = {
-    "_forward_kernel": ["both layers, training and evaluation", "weighted sum, training", "weighted sum, evaluation"],
+    "_forward_kernel": [
+        "both layers, training and evaluation",
+        "weighted sum, training",
+        "weighted sum, evaluation",
+    ],
     "_backward_kernel": ["weighted sum, gradient", "both layers, gradients"],
     "_enter_kernel": ["into the recurrence", "into the adjoint"],
     "_scores_kernel": ["loss, accuracy, gradient"] * 2,
@@ -48,7 +52,9 @@ def labelled(epoch: list[tuple[str, float]], steps: int) -> dict[str, tuple[int,
         place = seen[name]
         seen[name] += 1
         if name == "_rows_kernel":
-            total["steps of the recurrence" if place < 2 * steps else "steps of the adjoint"].append(time)
+            total[
+                "steps of the recurrence" if place < 2 * steps else "steps of the adjoint"
+            ].append(time)
         elif name in ORDER and place < len(ORDER[name]):
             total[ORDER[name][place]].append(time)
         else:
@@ -73,7 +79,9 @@ def floors(n: int, m: int, F: int, H: int, C: int, K: int) -> dict[str, tuple[fl
         "both layers, gradients": 4 * n * (F + H + C),
     }
     gathered = {"steps of the recurrence": K * 32 * m, "steps of the adjoint": K * 32 * m}
-    return {label: (float(size), float(size + gathered.get(label, 0))) for label, size in once.items()}
+    return {
+        label: (float(size), float(size + gathered.get(label, 0))) for label, size in once.items()
+    }
 
 
 def main() -> None:

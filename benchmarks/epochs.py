@@ -29,11 +29,11 @@ from reference import PlainNFGNN, PygNet, train_epochs
 from torch_geometric.data import Data
 
 from nfgnn import NodeClassifier, load_dataset, split
+from nfgnn.data import FeatureScaling
 from nfgnn.training import RunConfig, fit
+from nfgnn.training.batched import Member, fit_many
 from nfgnn.training.device import usable_cores
-from nfgnn.training.fit_many import Member, fit_many
-from nfgnn.training.together import fit_together
-from nfgnn.transforms import FeatureScaling
+from nfgnn.training.fit_together import fit_together
 
 GRAPHS = ("texas", "cora", "citeseer", "squirrel", "computers")
 PLAIN = ("(a) plain NFGNN", "PyG GCN", "PyG APPNP", "PyG ChebNet")
@@ -48,23 +48,36 @@ def real_graph(name: str, device: str) -> Data:
     return Data(x=x, num_classes=data.num_classes, **{key: data[key] for key in keys}).to(device)
 
 
-def random_graph(nodes: int, edges: int, features: int, classes: int, device: str, hubs: float = 0.63) -> Data:
+def random_graph(
+    nodes: int, edges: int, features: int, classes: int, device: str, hubs: float = 0.63
+) -> Data:
     """About ``edges`` directed edges between endpoints drawn by a power law, so that some nodes are hubs."""
     generator = torch.Generator(device=device).manual_seed(0)
     popularity = (torch.arange(nodes, device=device).double() + 20) ** -hubs
     popularity = popularity[torch.randperm(nodes, device=device, generator=generator)].cumsum(0)
-    ends = torch.rand(2, int(edges * 0.5005), device=device, generator=generator, dtype=torch.double) * popularity[-1]
+    ends = (
+        torch.rand(2, int(edges * 0.5005), device=device, generator=generator, dtype=torch.double)
+        * popularity[-1]
+    )
     source, target = torch.searchsorted(popularity, ends).clamp_(max=nodes - 1)
-    key = torch.unique(torch.cat([source * nodes + target, target * nodes + source])[torch.cat([source != target] * 2)])
+    key = torch.unique(
+        torch.cat([source * nodes + target, target * nodes + source])[
+            torch.cat([source != target] * 2)
+        ]
+    )
     y = torch.randint(classes, (nodes,), device=device, generator=generator)
     train = torch.rand(nodes, device=device, generator=generator) < 0.5
     x = torch.randn(nodes, features, device=device, generator=generator)
     edge_index = torch.stack([key // nodes, key % nodes])
-    return Data(x=x, edge_index=edge_index, y=y, train_mask=train, val_mask=~train, num_classes=classes)
+    return Data(
+        x=x, edge_index=edge_index, y=y, train_mask=train, val_mask=~train, num_classes=classes
+    )
 
 
 def config(model: str, epochs: int, **settings: Any) -> RunConfig:
-    return RunConfig.resolve(model, {"epochs": epochs, "patience": epochs, **settings}, None, None, "none")
+    return RunConfig.resolve(
+        model, {"epochs": epochs, "patience": epochs, **settings}, None, None, "none"
+    )
 
 
 def seconds(call: Any, device: str) -> float:
@@ -78,7 +91,9 @@ def seconds(call: Any, device: str) -> float:
     return time.perf_counter() - start
 
 
-def epoch_ms(name: str, data: Data, device: str, epochs: int, runs: int = 1, **settings: Any) -> float:
+def epoch_ms(
+    name: str, data: Data, device: str, epochs: int, runs: int = 1, **settings: Any
+) -> float:
     """Milliseconds per epoch: the time of many epochs less that of few, so that what is done once does not count."""
     if name in PLAIN:
         epochs = max(10, min(50, epochs // 4))  # they are slow, and steady
@@ -88,34 +103,54 @@ def epoch_ms(name: str, data: Data, device: str, epochs: int, runs: int = 1, **s
         model = net(data.num_features, data.num_classes).to(device)
 
         def call(count: int) -> None:
-            train_epochs(model, dense, data.edge_index, data.y, data.train_mask, data.val_mask, count)
+            train_epochs(
+                model, dense, data.edge_index, data.y, data.train_mask, data.val_mask, count
+            )
 
         call(3)
     else:
 
         def call(count: int) -> None:
             setup = config(name, count, **settings)
-            models = [setup.build(data.num_features, data.num_classes, data.num_nodes).to(device) for _ in range(runs)]
+            models = [
+                setup.build(data.num_features, data.num_classes, data.num_nodes).to(device)
+                for _ in range(runs)
+            ]
             if runs == 1:
                 fit(models[0], data, setup.training)
             else:
-                fit_many([Member(m, data.train_mask, data.val_mask, setup.training) for m in models], data)
+                fit_many(
+                    [Member(m, data.train_mask, data.val_mask, setup.training) for m in models],
+                    data,
+                )
 
         call(3)
     few, many = max(3, epochs // 10), epochs
-    return 1000 * (seconds(lambda: call(many), device) - seconds(lambda: call(few), device)) / (many - few)
+    return (
+        1000
+        * (seconds(lambda: call(many), device) - seconds(lambda: call(few), device))
+        / (many - few)
+    )
 
 
-def measure(graph: str, data: Data, device: str, names: tuple[str, ...], epochs: int, rounds: int) -> dict[str, Any]:
+def measure(
+    graph: str, data: Data, device: str, names: tuple[str, ...], epochs: int, rounds: int
+) -> dict[str, Any]:
     """The median of several rounds for the candidates whose ratios are reported, in turn; of one for the others."""
     if device == "cpu" and data.edge_index.shape[1] * data.num_features > 1e8:
-        names = tuple(name for name in names if name != "PyG ChebNet")  # gathers all features along all edges: minutes
+        names = tuple(
+            name for name in names if name != "PyG ChebNet"
+        )  # gathers all features along all edges: minutes
     times: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds):
         for name in names:
             if turn == 0 or name in (*PLAIN[:2], "NFGNN", "BernNet"):
                 times[name].append(epoch_ms(name, data, device, epochs))
-    row: dict[str, Any] = {"graph": graph, "nodes": data.num_nodes, "edges": data.edge_index.shape[1]}
+    row: dict[str, Any] = {
+        "graph": graph,
+        "nodes": data.num_nodes,
+        "edges": data.edge_index.shape[1],
+    }
     row["ms"] = {name: statistics.median(values) for name, values in times.items()}
     row["all"] = times
     print(graph, {name: round(ms, 3) for name, ms in row["ms"].items()}, flush=True)
@@ -135,7 +170,9 @@ def fifty_runs(device: str, plain_runs: int = 4) -> dict[str, Any]:
     """The whole experiment of 50 Cora runs with early stopping: ours at once, (a) one after the other."""
     data = load_dataset("cora")
     splits = [split(data, "full", seed) for seed in range(50)]
-    classifiers = [NodeClassifier("NFGNN", preset="none", seed=seed, device=device) for seed in range(50)]
+    classifiers = [
+        NodeClassifier("NFGNN", preset="none", seed=seed, device=device) for seed in range(50)
+    ]
     fit_together(classifiers[:2], splits[:2])  # compiles the kernels
     ours = seconds(lambda: fit_together(classifiers, splits), device)
     epochs = statistics.mean(c.history_.epochs for c in classifiers)
@@ -206,9 +243,17 @@ def markdown(result: dict[str, Any]) -> str:
     ]
     for row in result["rows"]:
         ms = row["ms"]
-        ratios = [ms[PLAIN[0]] / ms["NFGNN"], ms["PyG GCN"] / ms["NFGNN"], ms["BernNet"] / ms["NFGNN"]]
-        cells = [f"{ms[name]:.3g}" if name in ms else "–" for name in names] + [f"**{ratio:.1f}**" for ratio in ratios]
-        lines.append(f"| {row['graph']} | {row['nodes']:,} | {row['edges']:,} | {' | '.join(cells)} |")
+        ratios = [
+            ms[PLAIN[0]] / ms["NFGNN"],
+            ms["PyG GCN"] / ms["NFGNN"],
+            ms["BernNet"] / ms["NFGNN"],
+        ]
+        cells = [f"{ms[name]:.3g}" if name in ms else "–" for name in names] + [
+            f"**{ratio:.1f}**" for ratio in ratios
+        ]
+        lines.append(
+            f"| {row['graph']} | {row['nodes']:,} | {row['edges']:,} | {' | '.join(cells)} |"
+        )
     return "\n".join([*lines, "", *(f"- {text}" for text in result["notes"]), ""])
 
 
@@ -222,7 +267,10 @@ def growth_markdown(result: dict[str, Any]) -> str:
         "| varied | value | ms per epoch |",
         "|---|---:|---:|",
     ]
-    lines += [f"| {row['varied']} | {row[row['varied']]:,} | {row['ms']:.3g} |" for row in result["growth"]]
+    lines += [
+        f"| {row['varied']} | {row[row['varied']]:,} | {row['ms']:.3g} |"
+        for row in result["growth"]
+    ]
     return "\n".join([*lines, ""])
 
 
@@ -234,7 +282,7 @@ def write(path: Path, name: str, result: dict[str, Any], text: str) -> None:
 
 def plot(result: dict[str, Any], path: Path) -> None:
     """A group of bars per graph, on a logarithmic scale."""
-    from nfgnn.report.style import COLOURS, figure_style
+    from nfgnn.explain.page_style import COLOURS, figure_style
 
     names = (PLAIN[0], "PyG GCN", "GCN", "NFGNN")
     labels = ("plain message passing, Algorithm 1", "PyG, GCN", "nfgnn, GCN", "nfgnn, NFGNN")
@@ -246,8 +294,15 @@ def plot(result: dict[str, Any], path: Path) -> None:
             ax.bar(places, heights, 0.19, color=COLOURS[i], label=label)
             for place, height in zip(places, heights):
                 ax.text(place, height * 1.08, f"{height:.3g}", ha="center", va="bottom", fontsize=6)
-        ax.set(yscale="log", ylabel="milliseconds per epoch", title=f"Time of an epoch, {result['machine']}")
-        ax.set_xticks(range(len(result["rows"])), [f"{row['graph']}\n{row['nodes']:,} nodes" for row in result["rows"]])
+        ax.set(
+            yscale="log",
+            ylabel="milliseconds per epoch",
+            title=f"Time of an epoch, {result['machine']}",
+        )
+        ax.set_xticks(
+            range(len(result["rows"])),
+            [f"{row['graph']}\n{row['nodes']:,} nodes" for row in result["rows"]],
+        )
         ax.margins(y=0.18)
         ax.legend(ncols=2)
         figure.savefig(path)
@@ -259,12 +314,18 @@ def main() -> None:
     parser.add_argument("--graphs", default=",".join(GRAPHS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pokec", action="store_true")
-    parser.add_argument("--growth", action="store_true", help="only this: how the time grows with the sizes")
+    parser.add_argument(
+        "--growth", action="store_true", help="only this: how the time grows with the sizes"
+    )
     parser.add_argument("--out", type=Path, default=HERE)
     arguments = parser.parse_args()
     device, notes = arguments.device, []
     torch.set_num_threads(1)
-    machine = torch.cuda.get_device_name() if device == "cuda" else f"CPU ({platform.machine()}), one thread"
+    machine = (
+        torch.cuda.get_device_name()
+        if device == "cuda"
+        else f"CPU ({platform.machine()}), one thread"
+    )
     result: dict[str, Any] = {
         "machine": f"{machine}, torch {torch.__version__}",
         "command": " ".join(["python benchmarks/epochs.py", *sys.argv[1:]]).partition(" --out")[0],
@@ -297,7 +358,10 @@ def main() -> None:
             "single run's."
         )
         if device == "cpu":
-            one, (beside, processes) = epoch_ms("NFGNN", cora, device, 300), side_by_side_ms(many, 300)
+            one, (beside, processes) = (
+                epoch_ms("NFGNN", cora, device, 300),
+                side_by_side_ms(many, 300),
+            )
             notes.append(
                 f"{many} runs of Cora side by side, as `nfgnn train --workers {processes}` trains them, on "
                 f"{usable_cores()} cores: {beside:.3g} ms per epoch of all, "
@@ -312,7 +376,9 @@ def main() -> None:
         )
     if arguments.pokec:
         pokec = random_graph(1_632_803, 61_200_000, 65, 2, device)
-        plain, first, ours = (peak_gib(name, pokec) for name in (PLAIN[0], "NFGNN", "NFGNN"))  # before others keep any
+        plain, first, ours = (
+            peak_gib(name, pokec) for name in (PLAIN[0], "NFGNN", "NFGNN")
+        )  # before others keep any
         add("pokec-sized", pokec, (*PLAIN[:2], *OURS), 200)
         notes.append(
             f"Peak memory of training at pokec's size: NFGNN {ours:.2f} GiB, (a) {plain:.2f} GiB. "

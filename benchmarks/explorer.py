@@ -7,13 +7,15 @@ from pathlib import Path
 
 import torch
 
-from nfgnn.datasets import load_dataset
-from nfgnn.report.explorer import explorer_rows, find_subject, write_page
+from nfgnn.data import load_dataset
+from nfgnn.explain.explorer import explorer_rows, find_subject, write_page
+from nfgnn.run_progress import RunDisplay
 from nfgnn.training import Experiment, RunConfig, run_experiment
-from nfgnn.training.progress import RunDisplay
 
 torch.set_num_threads(1)
-print("| nodes of the graph | links | nodes on the page | rows, s | page, s | file, MB |\n|---|---|---|---|---|---|")
+print(
+    "| nodes of the graph | links | nodes on the page | rows, s | page, s | file, MB |\n|---|---|---|---|---|---|"
+)
 for size in map(int, sys.argv[1:]):
     data = load_dataset("mixed", num_nodes=size)
     config = RunConfig.resolve("NFGNN", {"epochs": 5}, "mixed", "full")
@@ -26,4 +28,7 @@ for size in map(int, sys.argv[1:]):
         sample = write_page(rows, page)
         times = f"{middle - start:.1f} | {time.perf_counter() - middle:.1f}"
         links = data.edge_index.shape[1] // 2
-        print(f"| {size:,} | {links:,} | {sample.shown:,} | {times} | {page.stat().st_size / 1e6:.1f} |", flush=True)
+        print(
+            f"| {size:,} | {links:,} | {sample.shown:,} | {times} | {page.stat().st_size / 1e6:.1f} |",
+            flush=True,
+        )

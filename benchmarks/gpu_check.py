@@ -3,8 +3,8 @@
     python benchmarks/gpu_check.py                checks; writes benchmarks/results/gpu_check.md
     python benchmarks/gpu_check.py --products     times; writes benchmarks/results/gpu_products.md
 
-CI has no GPU: there the same kernels run in Triton's interpreter (tests/propagate/test_triton.py,
-tests/training/test_fit_many_triton.py).
+CI has no GPU: there the same kernels run in Triton's interpreter (tests/kernels/test_recurrence_kernel.py,
+tests/kernels/test_training_step_kernel.py).
 """
 
 import argparse
@@ -16,13 +16,24 @@ from epochs import random_graph
 from torch_geometric.data import Data
 
 from nfgnn import load_dataset, split
-from nfgnn.basis import BASES, resolve_basis
-from nfgnn.nn import two_layers_triton
-from nfgnn.nn.conv import gated_sum, gated_sum_triton
-from nfgnn.propagate import CSR, polynomial_terms, scaled_laplacian, torch_backend, triton_backend
-from nfgnn.training import RunConfig, TrainingConfig, fit, scores, stacked, step_triton
-from nfgnn.training.fit_many import Member, fit_many
-from nfgnn.transforms import FeatureScaling
+from nfgnn.data import FeatureScaling
+from nfgnn.kernels import gated_sum as gated_sum_triton
+from nfgnn.kernels import recurrence as triton_backend
+from nfgnn.kernels import training_step
+from nfgnn.kernels import two_layer_mlp as two_layers_triton
+from nfgnn.nn.conv import gated_sum
+from nfgnn.spectral import (
+    BASES,
+    CSR,
+    polynomial_terms,
+    resolve_basis,
+    scaled_laplacian,
+    torch_backend,
+)
+from nfgnn.training import RunConfig, TrainingConfig, fit
+from nfgnn.training import fused_loss as scores
+from nfgnn.training import stacked_parameters as stacked
+from nfgnn.training.batched import Member, fit_many
 
 
 def error(ours: torch.Tensor, exact: torch.Tensor) -> float:
@@ -39,7 +50,9 @@ def check_terms() -> list[str]:
             for width in (2, 7, 64, 350):
                 x = torch.randn(data.num_nodes, width, device="cuda", requires_grad=True)
                 exact = x.detach().double().requires_grad_()
-                ours, theirs = (polynomial_terms(v, operator, resolve_basis(name), 10) for v in (x, exact))
+                ours, theirs = (
+                    polynomial_terms(v, operator, resolve_basis(name), 10) for v in (x, exact)
+                )
                 weights = torch.randn_like(ours)
                 again = polynomial_terms(x.detach(), operator, resolve_basis(name), 10)
                 assert torch.equal(again, ours), "the same input must give the same bits"
@@ -57,7 +70,10 @@ def check_parts() -> list[str]:
     """Products with a batch of values, and the gated sum with its gradient."""
     dense = torch.rand(3000, 900, device="cuda") * (torch.rand(3000, 900, device="cuda") < 0.05)
     matrix = CSR.from_tensor(dense.to_sparse_csr())
-    values, x = torch.rand(5, matrix.values.numel(), device="cuda"), torch.randn(900, 5, 64, device="cuda")
+    values, x = (
+        torch.rand(5, matrix.values.numel(), device="cuda"),
+        torch.randn(900, 5, 64, device="cuda"),
+    )
     members = error(
         triton_backend.matmul_members(matrix, values, x),
         torch_backend.matmul_members(matrix, values.double(), x.double()),
@@ -67,7 +83,10 @@ def check_parts() -> list[str]:
     exact = [t.double() for t in (grad, terms, weight, gamma)]
     forward = error(gated_sum_triton.forward(terms, weight, gamma), gated_sum._forward(*exact[1:]))
     backward = [
-        error(a, b) for a, b in zip(gated_sum_triton.backward(grad, terms, weight, gamma), gated_sum._backward(*exact))
+        error(a, b)
+        for a, b in zip(
+            gated_sum_triton.backward(grad, terms, weight, gamma), gated_sum._backward(*exact)
+        )
     ]
     assert max(members, forward, *backward) < 1e-5
     return [
@@ -79,11 +98,17 @@ def check_parts() -> list[str]:
 def check_step() -> list[str]:
     """Loss, gradient and accuracy; and twenty steps of Adam."""
     logits, y = 3 * torch.randn(5000, 3, 7, device="cuda"), torch.randint(7, (5000,), device="cuda")
-    mask, share = torch.rand(3, 5000, device="cuda") < 0.3, torch.tensor([0.0, 0.1, 0.3], device="cuda")
+    mask, share = (
+        torch.rand(3, 5000, device="cuda") < 0.3,
+        torch.tensor([0.0, 0.1, 0.3], device="cuda"),
+    )
     weight = mask / mask.sum(1, keepdim=True)
     exact = scores.scores(logits.double(), weight.double(), y, share.double())
-    parts = [error(a, b) for a, b in zip(step_triton.scores(logits, weight, y, share), exact)]
-    theta, configs = torch.randn(3, 9000, device="cuda"), [TrainingConfig(lr=lr) for lr in (0.001, 0.01, 0.1)]
+    parts = [error(a, b) for a, b in zip(training_step.scores(logits, weight, y, share), exact)]
+    theta, configs = (
+        torch.randn(3, 9000, device="cuda"),
+        [TrainingConfig(lr=lr) for lr in (0.001, 0.01, 0.1)],
+    )
     twin, active = theta.double(), torch.ones(3, dtype=torch.bool, device="cuda")
     ours, theirs = (stacked.Adam(t, 8000, configs) for t in (theta, twin))
     for _ in range(20):
@@ -92,7 +117,9 @@ def check_step() -> list[str]:
         theirs.step(twin, gradient.double(), active)
     adam = error(theta, twin)
     assert max(*parts, adam) < 1e-5
-    return [f"- loss, accuracy, gradient: {', '.join(f'{e:.1e}' for e in parts)}; twenty steps of Adam: {adam:.1e}"]
+    return [
+        f"- loss, accuracy, gradient: {', '.join(f'{e:.1e}' for e in parts)}; twenty steps of Adam: {adam:.1e}"
+    ]
 
 
 def check_layers() -> list[str]:
@@ -101,14 +128,23 @@ def check_layers() -> list[str]:
     Which hidden values are above zero is taken from the kernel: at zero itself rounding decides.
     """
     lines = []
-    for n, features, width, classes in ((400_000, 65, 64, 2), (20_000, 128, 128, 16), (7_001, 100, 48, 7)):
-        rates, seeds = torch.tensor([0.2, 0.6], device="cuda"), torch.tensor([[3, 4], [5, 6]], device="cuda")
+    for n, features, width, classes in (
+        (400_000, 65, 64, 2),
+        (20_000, 128, 128, 16),
+        (7_001, 100, 48, 7),
+    ):
+        rates, seeds = (
+            torch.tensor([0.2, 0.6], device="cuda"),
+            torch.tensor([[3, 4], [5, 6]], device="cuda"),
+        )
         shapes = (2, width, features), (2, width), (2, classes, width), (2, classes)
         layers = [0.1 * torch.randn(shape, device="cuda") for shape in shapes]
         x, grad = torch.randn(n, features, device="cuda"), torch.randn(n, 2, classes, device="cuda")
         out, held, hidden = two_layers_triton.forward(x, *layers, rates, seeds)
         ours = two_layers_triton.backward(grad, x, hidden, layers[2], rates, seeds)
-        assert torch.equal(two_layers_triton.forward(x, *layers, rates, seeds)[0], out), "the same seeds, the same bits"
+        assert torch.equal(two_layers_triton.forward(x, *layers, rates, seeds)[0], out), (
+            "the same seeds, the same bits"
+        )
         worst = 0.0
         for run, rate in enumerate(rates.tolist()):
             first, second = (
@@ -124,7 +160,9 @@ def check_layers() -> list[str]:
             parts = out[:, run], held[:, run], *(part[run] for part in ours)
             worst = max(worst, *(error(a, b) for a, b in zip(parts, exact)))
         assert worst < 1e-5
-        lines.append(f"- two layers, {features} features, {width} hidden, {classes} classes, {n:,} rows: {worst:.1e}")
+        lines.append(
+            f"- two layers, {features} features, {width} hidden, {classes} classes, {n:,} rows: {worst:.1e}"
+        )
     return lines
 
 
@@ -132,7 +170,9 @@ def losses(device: str, dtype: torch.dtype, epochs: int, together: bool) -> list
     """Validation losses of three Cora runs without dropout."""
     data = load_dataset("cora")
     x = FeatureScaling.fit(data.x, "row").apply(data.x).to(dtype)
-    setup = RunConfig.resolve("NFGNN", {"dropout": 0.0, "epochs": epochs, "patience": 1000}, None, None, "none")
+    setup = RunConfig.resolve(
+        "NFGNN", {"dropout": 0.0, "epochs": epochs, "patience": 1000}, None, None, "none"
+    )
     members, graphs = [], []
     for seed in range(3):
         torch.manual_seed(seed)
@@ -143,11 +183,15 @@ def losses(device: str, dtype: torch.dtype, epochs: int, together: bool) -> list
         members.append(Member(model, graphs[-1].train_mask, graphs[-1].val_mask, setup.training))
     if together:
         return [history.val_loss for history in fit_many(members, graphs[0])]
-    return [fit(member.model, graph, setup.training).val_loss for member, graph in zip(members, graphs)]
+    return [
+        fit(member.model, graph, setup.training).val_loss for member, graph in zip(members, graphs)
+    ]
 
 
 def gap(ours: list[list[float]], theirs: list[list[float]], epochs: int) -> float:
-    return max(abs(a - b) for one, other in zip(ours, theirs) for a, b in zip(one[:epochs], other[:epochs]))
+    return max(
+        abs(a - b) for one, other in zip(ours, theirs) for a, b in zip(one[:epochs], other[:epochs])
+    )
 
 
 def check_training() -> list[str]:
@@ -156,10 +200,16 @@ def check_training() -> list[str]:
     In float64 both must agree. In float32 rounding grows from epoch to epoch on any machine, so the GPU's distance
     from float64 is held against the CPU's.
     """
-    exact, ours = (losses("cuda", dtype, 200, together=True) for dtype in (torch.float64, torch.float32))
+    exact, ours = (
+        losses("cuda", dtype, 200, together=True) for dtype in (torch.float64, torch.float32)
+    )
     single = losses("cuda", torch.float32, 200, together=False)
-    cpu_exact, cpu = (losses("cpu", dtype, 200, together=False) for dtype in (torch.float64, torch.float32))
-    lines = ["| epochs | float64, GPU - CPU | float32 on the GPU, together | one by one | float32 on the CPU |"]
+    cpu_exact, cpu = (
+        losses("cpu", dtype, 200, together=False) for dtype in (torch.float64, torch.float32)
+    )
+    lines = [
+        "| epochs | float64, GPU - CPU | float32 on the GPU, together | one by one | float32 on the CPU |"
+    ]
     lines += ["|---:|---:|---:|---:|---:|"]
     for epochs in (1, 10, 50, 100, 200):
         drifts = [gap(run, cpu_exact, epochs) for run in (exact, ours, single, cpu)]
@@ -173,7 +223,9 @@ def check_training() -> list[str]:
         for together in (True, False):
             same = losses("cuda", dtype, 50, together) == losses("cuda", dtype, 50, together)
             how = "at once" if together else "one by one"
-            lines.append(f"- {name}, {how}: the same seeds give {'the same' if same else 'OTHER'} bits again")
+            lines.append(
+                f"- {name}, {how}: the same seeds give {'the same' if same else 'OTHER'} bits again"
+            )
             print(lines[-1], flush=True)
     assert not any("OTHER" in line for line in lines), "the same seeds must give the same bits"
     return lines
@@ -189,7 +241,10 @@ def products() -> list[str]:
     """A sparse product at pokec's size: ours, cuSPARSE, and the time that reading alone takes."""
     graph = random_graph(1_632_803, 61_200_000, 1, 2, "cuda")
     operator = scaled_laplacian(graph.edge_index, num_nodes=graph.num_nodes)
-    inner, tensor = triton_backend._Graph.of(operator, torch.float32), operator.adjacency(torch.float32).tensor
+    inner, tensor = (
+        triton_backend._Graph.of(operator, torch.float32),
+        operator.adjacency(torch.float32).tensor,
+    )
     bandwidth = copy_bandwidth()
     lines = []
     for width in (1, 2, 4, 8, 16, 64, 128):
@@ -204,7 +259,9 @@ def products() -> list[str]:
         edges = graph.edge_index.shape[1]
         once = (edges * 4 + 4 * x.numel() * 4) / bandwidth / 1e9
         gathered = edges * max(32, width * 4) / bandwidth / 1e9
-        lines.append(f"| {width} | {ours:.3f} | {theirs:.3f} | {theirs / ours:.1f} | {once:.3f} | {gathered:.3f} |")
+        lines.append(
+            f"| {width} | {ours:.3f} | {theirs:.3f} | {theirs / ours:.1f} | {once:.3f} | {gathered:.3f} |"
+        )
     return lines
 
 
@@ -215,7 +272,9 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.manual_seed(0)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    name, lines = ("gpu_products.md", timed()) if arguments.products else ("gpu_check.md", checked())
+    name, lines = (
+        ("gpu_products.md", timed()) if arguments.products else ("gpu_check.md", checked())
+    )
     (arguments.out / name).write_text("\n".join(lines))
     print("\n".join(lines[-16:]))
 

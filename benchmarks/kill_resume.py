@@ -26,8 +26,15 @@ COMMANDS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("commands", nargs="*", default=list(COMMANDS), help=f"of {', '.join(COMMANDS)}; all by default")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "commands",
+        nargs="*",
+        default=list(COMMANDS),
+        help=f"of {', '.join(COMMANDS)}; all by default",
+    )
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     arguments = parser.parse_args()
@@ -55,7 +62,11 @@ def main() -> None:
 def killed(command: list[str], folder: Path, count: int, seconds: float) -> str:
     """Kill the command when it has so many records, and a little later; of its worker processes nothing must remain."""
     process = subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        command,
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     while process.poll() is None and records(folder) < count:
         time.sleep(0.02)
@@ -89,9 +100,13 @@ def content(folder: Path) -> dict[str, object]:
     left: dict[str, object] = {}
     for path in sorted(folder.glob("results/*")):
         if path.suffix == ".sqlite":
-            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)) as connection:
+            with closing(
+                sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)
+            ) as connection:
                 query = "SELECT key, config, json_remove(metrics, '$.seconds'), device FROM runs ORDER BY key"
-                made = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone()
+                made = connection.execute(
+                    "SELECT 1 FROM sqlite_master WHERE name = 'runs'"
+                ).fetchone()
                 left[path.name] = connection.execute(query).fetchall() if made else []
         elif path.suffix in (".md", ".tex", ".toml") or path.name.startswith("full-"):
             left[path.name] = path.read_bytes()

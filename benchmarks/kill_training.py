@@ -21,7 +21,9 @@ FILES = ("weights.safetensors", "history.csv", "coefficients.npy")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -35,8 +37,24 @@ def interrupted(folder: Path, kills: int, rng: random.Random) -> list[str]:
     nfgnn = [sys.executable, "-m", "nfgnn"]
     quiet = {"cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([*nfgnn, "precompute", "mixed", "--out", "store", "--K", "5"], **quiet, env=environment, check=True)
-    train = [*nfgnn, "train", "store", "--runs", "3", "--set", "epochs=200", "--set", "batch_size=64", "--resume"]
+    subprocess.run(
+        [*nfgnn, "precompute", "mixed", "--out", "store", "--K", "5"],
+        **quiet,
+        env=environment,
+        check=True,
+    )
+    train = [
+        *nfgnn,
+        "train",
+        "store",
+        "--runs",
+        "3",
+        "--set",
+        "epochs=200",
+        "--set",
+        "batch_size=64",
+        "--resume",
+    ]
     began = time.perf_counter()
     subprocess.run([*train, "--out", "whole"], **quiet, env=environment, check=True)
     whole = time.perf_counter() - began
@@ -65,7 +83,10 @@ def interrupted(folder: Path, kills: int, rng: random.Random) -> list[str]:
         lines.append(f"| {kill + 1} | {wait:.1f} | {len(done)} | {', '.join(open_runs) or '–'} |")
     subprocess.run([*train, "--out", "run"], **quiet, env=environment, check=True)
     compared = [(f"seed-{seed}", name) for seed in range(3) for name in FILES]
-    same = [(folder / "run" / s / f).read_bytes() == (folder / "whole" / s / f).read_bytes() for s, f in compared]
+    same = [
+        (folder / "run" / s / f).read_bytes() == (folder / "whole" / s / f).read_bytes()
+        for s, f in compared
+    ]
     return [*lines, "", f"Afterwards {sum(same)} of {len(same)} files are the same, byte for byte."]
 
 

@@ -39,7 +39,7 @@ def measure(what: str, folder: str) -> None:
     """In a process of its own: seconds and peak memory above what the imports take."""
     import torch
 
-    from nfgnn.datasets import load_dataset
+    from nfgnn.data import load_dataset
 
     torch.set_num_threads(os.cpu_count() or 1)
     before = resource.getrusage(resource.RUSAGE_SELF)
@@ -48,12 +48,15 @@ def measure(what: str, folder: str) -> None:
         data = load_dataset(folder)
         size = (data.num_nodes, data.edge_index.size(1) // 2)
     else:
-        size = tuple(parquet.read_table(f"{folder}/{name}.parquet").num_rows for name in ("nodes", "edges"))
+        size = tuple(
+            parquet.read_table(f"{folder}/{name}.parquet").num_rows for name in ("nodes", "edges")
+        )
     seconds = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_SELF)
     found = {
         "seconds": seconds,
-        "user": after.ru_utime - before.ru_utime,  # the rest is mostly the kernel handing out fresh memory
+        "user": after.ru_utime
+        - before.ru_utime,  # the rest is mostly the kernel handing out fresh memory
         "peak_gib": (after.ru_maxrss - before.ru_maxrss) / 2**20,
         "nodes": size[0],
         "links": size[1],
@@ -67,10 +70,15 @@ def compare(folder: Path, repeats: int) -> dict[str, dict[str, float]]:
     for turn in range(repeats + 1):
         for what, results in runs.items():
             command = [sys.executable, __file__, "--measure", what, "--folder", str(folder)]
-            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            found = json.loads(
+                subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            )
             if turn:
                 results.append(found)
-    return {what: {key: min(run[key] for run in results) for key in results[0]} for what, results in runs.items()}
+    return {
+        what: {key: min(run[key] for run in results) for key in results[0]}
+        for what, results in runs.items()
+    }
 
 
 def main() -> None:
@@ -91,7 +99,14 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             write_graph(Path(folder), args.nodes, args.links, features, text_ids)
             size = sum(file.stat().st_size for file in Path(folder).iterdir()) / 2**20
-            rows.append((features, "text" if text_ids else "integers", size, compare(Path(folder), args.repeats)))
+            rows.append(
+                (
+                    features,
+                    "text" if text_ids else "integers",
+                    size,
+                    compare(Path(folder), args.repeats),
+                )
+            )
     report = "\n".join(_lines(args, rows))
     print(report)
     if args.out:
@@ -99,7 +114,9 @@ def main() -> None:
         args.out.write_text(report + "\n", encoding="utf-8")
 
 
-def _lines(args: argparse.Namespace, rows: list[tuple[int, str, float, dict[str, dict[str, float]]]]) -> list[str]:
+def _lines(
+    args: argparse.Namespace, rows: list[tuple[int, str, float, dict[str, dict[str, float]]]]
+) -> list[str]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     lines = [
         "# Loading a large graph from Parquet",
@@ -122,9 +139,15 @@ def _lines(args: argparse.Namespace, rows: list[tuple[int, str, float, dict[str,
             f"{ours['seconds'] / plain['seconds']:.1f} | {ours['user'] / plain['user']:.1f} | "
             f"{plain['peak_gib']:.2f} GiB | {ours['peak_gib']:.2f} GiB |"
         )
-    worst = max(found["load_dataset"]["seconds"] / found["pyarrow"]["seconds"] for *_, found in rows)
+    worst = max(
+        found["load_dataset"]["seconds"] / found["pyarrow"]["seconds"] for *_, found in rows
+    )
     verdict = "reached" if worst <= GOAL else "not reached"
-    return [*lines, "", f"The goal, at most {GOAL:g} times the plain read, is {verdict} (worst row: {worst:.1f})."]
+    return [
+        *lines,
+        "",
+        f"The goal, at most {GOAL:g} times the plain read, is {verdict} (worst row: {worst:.1f}).",
+    ]
 
 
 if __name__ == "__main__":

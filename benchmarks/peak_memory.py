@@ -12,9 +12,9 @@ from pathlib import Path
 import torch
 from epochs import PLAIN, config, epoch_ms, random_graph
 
-from nfgnn.propagate import scaled_laplacian
-from nfgnn.propagate.order import degree_order
-from nfgnn.training.fit_many import Member, _captured, _State
+from nfgnn.spectral import scaled_laplacian
+from nfgnn.spectral.node_order import degree_order
+from nfgnn.training.batched import Member, _captured, _State
 
 
 class Stages:
@@ -24,7 +24,10 @@ class Stages:
         self.lines = ["| stage | held at its end | at most |", "|---|---:|---:|"]
 
     def note(self, stage: str) -> None:
-        held, most = torch.cuda.memory_allocated() / 2**30, torch.cuda.max_memory_allocated() / 2**30
+        held, most = (
+            torch.cuda.memory_allocated() / 2**30,
+            torch.cuda.max_memory_allocated() / 2**30,
+        )
         self.lines.append(f"| {stage} | {held:.2f} | {most:.2f} |")
         print(self.lines[-1], flush=True)
         gc.collect()

@@ -21,16 +21,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.basis import resolve_basis
 from nfgnn.nn.models.scalable import ScalableNFGNN
-from nfgnn.propagate import ScaledLaplacian, each_term
-from nfgnn.scale.calibrate import Speed
-from nfgnn.scale.loader import MemoryRows
-from nfgnn.scale.plan import Settings, make_plan
-from nfgnn.scale.precompute import plan, precompute
-from nfgnn.scale.source import MemorySource
+from nfgnn.spectral import ScaledLaplacian, each_term, resolve_basis
+from nfgnn.store.calibrate import Speed
+from nfgnn.store.loader import MemoryRows
+from nfgnn.store.plan import Settings, make_plan
+from nfgnn.store.precompute import plan, precompute
+from nfgnn.store.source import MemorySource
 from nfgnn.training import TrainingConfig
-from nfgnn.training.rows import RowTask, fit_rows
+from nfgnn.training.minibatch import RowTask, fit_rows
 
 CLASSES = 10
 BANDWIDTH = 4.3e12  # bytes per second, measured on an H200
@@ -46,7 +45,9 @@ def timed(work: Callable[[], T], device: torch.device) -> tuple[T, float]:
     return result, time.perf_counter() - start
 
 
-def random_operator(nodes: int, links: int, homophily: float, device: torch.device) -> ScaledLaplacian:
+def random_operator(
+    nodes: int, links: int, homophily: float, device: torch.device
+) -> ScaledLaplacian:
     """Node i is of class i mod 10. Links are made two-way, sorted and unique on the device."""
     generator = torch.Generator(device).manual_seed(0)
     options = {"generator": generator, "device": device}
@@ -74,28 +75,48 @@ def features(nodes: int, first: int, last: int, device: torch.device) -> Tensor:
     return x.add_(means.repeat(-(-nodes // CLASSES), 1)[:nodes])
 
 
-def error_of_first_term(operator: ScaledLaplacian, x: Tensor, term: Tensor, count: int = 1000) -> float:
+def error_of_first_term(
+    operator: ScaledLaplacian, x: Tensor, term: Tensor, count: int = 1000
+) -> float:
     """Largest difference of some rows of T_1 = -Â x from their sums in float64, relative to the largest value."""
-    rows = torch.randint(operator.num_nodes, (count,), generator=torch.Generator().manual_seed(1)).tolist()
+    rows = torch.randint(
+        operator.num_nodes, (count,), generator=torch.Generator().manual_seed(1)
+    ).tolist()
     worst = largest = 0.0
     for row in rows:
         start, stop = int(operator.indptr[row]), int(operator.indptr[row + 1])
         neighbours = operator.indices[start:stop].long()
-        exact = -operator.scale[row] * (operator.scale[neighbours, None] * x[neighbours].double()).sum(0)
+        exact = -operator.scale[row] * (
+            operator.scale[neighbours, None] * x[neighbours].double()
+        ).sum(0)
         worst = max(worst, float((term[row].double() - exact).abs().max()))
         largest = max(largest, float(exact.abs().max()))
     return worst / largest
 
 
-def compute(args: argparse.Namespace, operator: ScaledLaplacian, device: torch.device) -> dict[str, object]:
+def compute(
+    args: argparse.Namespace, operator: ScaledLaplacian, device: torch.device
+) -> dict[str, object]:
     """All terms of all columns; the rows of labelled nodes on the host."""
     n, entries, basis = args.nodes, operator.indices.numel(), resolve_basis("chebyshev")
-    labelled = torch.randperm(n, generator=torch.Generator().manual_seed(2))[: max(60, n // 20)].sort().values
+    labelled = (
+        torch.randperm(n, generator=torch.Generator().manual_seed(2))[: max(60, n // 20)]
+        .sort()
+        .values
+    )
     free = torch.cuda.mem_get_info()[0] if device.type == "cuda" else 10**12
     speed = Speed(1e-9, 1e-9, 1e-8, 1e-7, 1e-9)
     settings = Settings(K=args.K, memory=10**12)
     cut = make_plan(
-        n, entries, args.features, len(labelled), settings, base=0, speed=speed, out=Path(), device_memory=free
+        n,
+        entries,
+        args.features,
+        len(labelled),
+        settings,
+        base=0,
+        speed=speed,
+        out=Path(),
+        device_memory=free,
     )
     kept = torch.empty(len(labelled), args.K + 1, args.features)
     chosen, products, error, keeping = labelled.to(device), [], 0.0, 0.0
@@ -105,16 +126,27 @@ def compute(args: argparse.Namespace, operator: ScaledLaplacian, device: torch.d
         terms = each_term(x, operator, basis, args.K)
         for k in range(args.K + 1):
             term, seconds = timed(lambda terms=terms: next(terms), device)
-            products += [seconds] if k > 1 else []  # the first two prepare the graph and compile the kernel
+            products += (
+                [seconds] if k > 1 else []
+            )  # the first two prepare the graph and compile the kernel
             if k == 1 and check is not None:
                 error, check = error_of_first_term(operator, check, term), None
             place = kept[:, k, first:last]
             _, seconds = timed(lambda t=term, to=place: to.copy_(t.index_select(0, chosen)), device)
             keeping += seconds
-    return {"rows": kept, "nodes": labelled, "products": products, "width": cut.width, "error": error, "keep": keeping}
+    return {
+        "rows": kept,
+        "nodes": labelled,
+        "products": products,
+        "width": cut.width,
+        "error": error,
+        "keep": keeping,
+    }
 
 
-def train(args: argparse.Namespace, rows: Tensor, y: Tensor, device: torch.device) -> tuple[float, float, int]:
+def train(
+    args: argparse.Namespace, rows: Tensor, y: Tensor, device: torch.device
+) -> tuple[float, float, int]:
     """Test accuracy, seconds and epochs of ScalableNFGNN on the kept rows: half for training, a quarter each to
     stop and to test."""
     torch.manual_seed(0)
@@ -145,7 +177,9 @@ def stores_agree(device: torch.device) -> float:
         for name in {"cpu", device.type}:
             settings = Settings(K=10, device=name, features="raw")
             made = plan(source, Path(folder) / name, settings)
-            found.append(precompute(source, Path(folder) / name, settings, chosen=made).rows(slice(None)))
+            found.append(
+                precompute(source, Path(folder) / name, settings, chosen=made).rows(slice(None))
+            )
     return float((found[0] - found[-1]).abs().max() / found[0].abs().max())
 
 
@@ -176,14 +210,24 @@ def report(args: argparse.Namespace, device: torch.device) -> list[str]:
         ("training on the kept rows", f"{len(y):,} rows, {epochs} epochs, {training:.1f} s"),
         ("test accuracy (chance 0.1)", f"{accuracy:.3f}"),
     ]
-    lines = ["# Precompute on a GPU", "", f"Machine: {name}; torch {torch.__version__}, float32.", ""]
+    lines = [
+        "# Precompute on a GPU",
+        "",
+        f"Machine: {name}; torch {torch.__version__}, float32.",
+        "",
+    ]
     command = f"python benchmarks/precompute_gpu.py --nodes {args.nodes} --links {args.links}"
-    lines += [f"Command: `{command} --features {args.features} --K {args.K} --epochs {args.epochs}`", ""]
+    lines += [
+        f"Command: `{command} --features {args.features} --K {args.K} --epochs {args.epochs}`",
+        "",
+    ]
     return [*lines, "| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in pairs)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--nodes", type=int, default=20_000_000)
     parser.add_argument("--links", type=int, default=300_000_000)
     parser.add_argument("--features", type=int, default=128)
@@ -191,7 +235,9 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=8192)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--out", type=Path, default=os.environ.get("OUT"), help="folder of precompute_gpu.md")
+    parser.add_argument(
+        "--out", type=Path, default=os.environ.get("OUT"), help="folder of precompute_gpu.md"
+    )
     args = parser.parse_args()
     text = "\n".join(report(args, torch.device(args.device)))
     if args.out:

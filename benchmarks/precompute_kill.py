@@ -19,7 +19,17 @@ from precompute_large import write_graph
 
 
 def command(graph: Path, store: Path, memory: str) -> list[str]:
-    program = [sys.executable, "-m", "nfgnn", "precompute", str(graph), "--out", str(store), "--device", "cpu"]
+    program = [
+        sys.executable,
+        "-m",
+        "nfgnn",
+        "precompute",
+        str(graph),
+        "--out",
+        str(store),
+        "--device",
+        "cpu",
+    ]
     return [*program, "--memory", memory, "--K", "10", "--json"]
 
 
@@ -63,7 +73,10 @@ def main() -> None:
         expected = {path.name: path.read_bytes() for path in whole.iterdir()}
         for moment in range(args.moments):
             store = Path(scratch) / f"store-{moment}"
-            process, after = begun(command(graph, store, args.memory), store), rng.random() * seconds
+            process, after = (
+                begun(command(graph, store, args.memory), store),
+                rng.random() * seconds,
+            )
             try:
                 process.wait(after)
                 at = "finished before"

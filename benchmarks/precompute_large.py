@@ -25,7 +25,9 @@ CLASSES = 10
 BLOCK = 2**17
 
 
-def write_graph(folder: Path, nodes: int, links: int, features: int, labelled: float, homophily: float) -> None:
+def write_graph(
+    folder: Path, nodes: int, links: int, features: int, labelled: float, homophily: float
+) -> None:
     """``nodes.parquet`` and ``edges.parquet``; node i is of class i mod 10."""
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / "done").is_file():
@@ -33,21 +35,29 @@ def write_graph(folder: Path, nodes: int, links: int, features: int, labelled: f
     rng = np.random.default_rng(0)
     means = 0.35 * rng.standard_normal((CLASSES, features), dtype=np.float32)
     names = [f"x{i}" for i in range(features)]
-    schema = pa.schema([("id", pa.int64()), ("label", pa.int64()), *((name, pa.float32()) for name in names)])
-    with parquet.ParquetWriter(folder / "nodes.parquet", schema, compression="none", use_dictionary=False) as writer:
+    schema = pa.schema(
+        [("id", pa.int64()), ("label", pa.int64()), *((name, pa.float32()) for name in names)]
+    )
+    with parquet.ParquetWriter(
+        folder / "nodes.parquet", schema, compression="none", use_dictionary=False
+    ) as writer:
         for first in range(0, nodes, BLOCK):
             ids = np.arange(first, min(first + BLOCK, nodes))
             x = means[ids % CLASSES] + rng.standard_normal((len(ids), features), dtype=np.float32)
             label = np.where(rng.random(len(ids)) < labelled, ids % CLASSES, -1)
             writer.write_table(pa.table([ids, label, *x.T], schema=schema))
     schema = pa.schema([("source", pa.int32()), ("target", pa.int32())])
-    with parquet.ParquetWriter(folder / "edges.parquet", schema, compression="none", use_dictionary=False) as writer:
+    with parquet.ParquetWriter(
+        folder / "edges.parquet", schema, compression="none", use_dictionary=False
+    ) as writer:
         for first in range(0, links, 16 * BLOCK):
             count = min(16 * BLOCK, links - first)
             source = rng.integers(0, nodes, count)
             alike = rng.integers(0, nodes // CLASSES, count) * CLASSES + source % CLASSES
             target = np.where(rng.random(count) < homophily, alike, rng.integers(0, nodes, count))
-            writer.write_table(pa.table([source.astype(np.int32), target.astype(np.int32)], schema=schema))
+            writer.write_table(
+                pa.table([source.astype(np.int32), target.astype(np.int32)], schema=schema)
+            )
     (folder / "done").touch()
 
 
@@ -105,13 +115,17 @@ def reference(nodes: int, entries: int, width: int) -> None:
 
 def measure(args: argparse.Namespace, nodes: int) -> dict[str, float]:
     graph, store = args.scratch / f"graph-{nodes}", args.scratch / f"store-{nodes}"
-    write_graph(graph, nodes, nodes * args.degree // 2, args.features, args.labelled, args.homophily)
+    write_graph(
+        graph, nodes, nodes * args.degree // 2, args.features, args.labelled, args.homophily
+    )
     program = [sys.executable, "-m", "nfgnn", "precompute", str(graph), "--out", str(store)]
     options = ["--K", str(args.K), "--memory", args.memory, "--device", "cpu", "--json"]
     found, peak, seconds = watched([*program, *options])
     plan, stages = found["plan"], found["stages"]
     entries = nodes * args.degree
-    base, *_ = watched([sys.executable, __file__, "--reference", str(nodes), str(entries), str(args.features)])
+    base, *_ = watched(
+        [sys.executable, __file__, "--reference", str(nodes), str(entries), str(args.features)]
+    )
     terms = stages["computing terms"]
     ours = terms / plan["products"] / entries / plan["width"]
     plain = base["seconds"] / base["entries"] / args.features
@@ -128,9 +142,15 @@ def measure(args: argparse.Namespace, nodes: int) -> dict[str, float]:
 def lines(args: argparse.Namespace, rows: list[dict[str, float]]) -> list[str]:
     import torch
 
-    model = next(x.split(":")[1].strip() for x in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in x)
+    model = next(
+        x.split(":")[1].strip()
+        for x in Path("/proc/cpuinfo").read_text().splitlines()
+        if "model name" in x
+    )
     head = "| nodes | entries | cut | blocks × columns | peak memory: GB | planned: GB | all: s | expected: s | "
-    head += "sort: s | terms: s | ns per entry and column | in-memory product: ns | ratio | store: GB |"
+    head += (
+        "sort: s | terms: s | ns per entry and column | in-memory product: ns | ratio | store: GB |"
+    )
     out = [
         "# Precompute in a budget of memory",
         "",
@@ -152,7 +172,9 @@ def lines(args: argparse.Namespace, rows: list[dict[str, float]]) -> list[str]:
         cells = [f"{r['nodes']:,}", f"{r['entries']:,}", r["cut"], f"{r['blocks']} × {r['width']}"]
         cells += [f"{r[key] / 1e9:.2f}" for key in ("peak", "planned")]
         cells += [f"{r[key]:.0f}" for key in ("seconds", "expected", "sort", "terms")]
-        cells += [f"{v:.2f}" for v in (r["ours"], r["plain"], r["ours"] / r["plain"], r["store"] / 1e9)]
+        cells += [
+            f"{v:.2f}" for v in (r["ours"], r["plain"], r["ours"] / r["plain"], r["store"] / 1e9)
+        ]
         out.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     return out
 
@@ -167,7 +189,9 @@ def main() -> None:
     parser.add_argument("--K", type=int, default=10)
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--scratch", type=Path, required=False, default=Path("large"))
-    parser.add_argument("--keep", action="store_true", help="leave graph and store in the scratch folder")
+    parser.add_argument(
+        "--keep", action="store_true", help="leave graph and store in the scratch folder"
+    )
     parser.add_argument("--out", type=Path)
     parser.add_argument("--reference", type=int, nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()

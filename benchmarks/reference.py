@@ -22,8 +22,12 @@ class PlainNFConv(MessagePassing):
         self.gamma = nn.Parameter(torch.full((K + 1, rank), 2.0 / (K + 1)))
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        index, norm = get_laplacian(edge_index, normalization="sym", dtype=x.dtype, num_nodes=x.shape[0])
-        index, norm = add_self_loops(index, norm, fill_value=-1.0, num_nodes=x.shape[0])  # L - I: λ_max = 2
+        index, norm = get_laplacian(
+            edge_index, normalization="sym", dtype=x.dtype, num_nodes=x.shape[0]
+        )
+        index, norm = add_self_loops(
+            index, norm, fill_value=-1.0, num_nodes=x.shape[0]
+        )  # L - I: λ_max = 2
         terms = [x, self.propagate(index, x=x, norm=norm)]
         for _ in range(self.K - 1):
             terms.append(2 * self.propagate(index, x=terms[-1], norm=norm) - terms[-2])
@@ -42,7 +46,11 @@ class PlainNFGNN(nn.Module):
 
     def __init__(self, f: int, c: int, hidden: int = 64, K: int = 10) -> None:
         super().__init__()
-        self.lin1, self.lin2, self.prop = nn.Linear(f, hidden), nn.Linear(hidden, c), PlainNFConv(c, K)
+        self.lin1, self.lin2, self.prop = (
+            nn.Linear(f, hidden),
+            nn.Linear(hidden, c),
+            PlainNFConv(c, K),
+        )
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         x = F.relu(self.lin1(F.dropout(x, 0.5, self.training)))
@@ -60,7 +68,11 @@ class PygNet(nn.Module):
         elif kind == "ChebNet":
             self.first, self.second = ChebConv(f, hidden, K=3), ChebConv(hidden, c, K=3)
         else:
-            self.first, self.second, self.prop = nn.Linear(f, hidden), nn.Linear(hidden, c), APPNP(K, 0.1)
+            self.first, self.second, self.prop = (
+                nn.Linear(f, hidden),
+                nn.Linear(hidden, c),
+                APPNP(K, 0.1),
+            )
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         edges = () if self.prop is not None else (edge_index,)
@@ -70,7 +82,13 @@ class PygNet(nn.Module):
 
 
 def train_epochs(
-    model: nn.Module, x: Tensor, edge_index: Tensor, y: Tensor, train: Tensor, val: Tensor, epochs: int
+    model: nn.Module,
+    x: Tensor,
+    edge_index: Tensor,
+    y: Tensor,
+    train: Tensor,
+    val: Tensor,
+    epochs: int,
 ) -> None:
     """The usual loop: a training step and an evaluation in every epoch."""
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)

@@ -20,8 +20,8 @@ from typing import Any
 import torch
 
 from nfgnn import NodeClassifier, load_dataset, split
-from nfgnn.presets import preset
 from nfgnn.training.metrics import summarise
+from nfgnn.training.presets import preset
 
 RESULTS = Path(__file__).parent / "results"
 DATASETS = ("cora", "computers", "squirrel")
@@ -49,7 +49,9 @@ def draw(rng: random.Random) -> dict[str, Any]:
 
 def validate(data: Any, settings: dict[str, Any], seed: int) -> float:
     graph = split(data, "full", seed)
-    classifier = NodeClassifier("ScalableNFGNN", preset="none", seed=seed, device="cpu", **settings).fit(graph)
+    classifier = NodeClassifier(
+        "ScalableNFGNN", preset="none", seed=seed, device="cpu", **settings
+    ).fit(graph)
     return classifier.score(graph, graph.val_mask)
 
 
@@ -60,8 +62,13 @@ def search(dataset: str, root: Path | None, configurations: int) -> None:
     wanted = [draw(rng) for _ in range(configurations)]
     # Neighbours with the same terms share them.
     wanted.sort(key=lambda s: (s["features"], s["basis"], s["K"]))
-    known = {json.dumps(entry["settings"], sort_keys=True): entry for entry in tried.get(dataset, [])}
-    entries = [known.get(json.dumps(s, sort_keys=True), {"settings": s, "val_accuracy": {}}) for s in wanted]
+    known = {
+        json.dumps(entry["settings"], sort_keys=True): entry for entry in tried.get(dataset, [])
+    }
+    entries = [
+        known.get(json.dumps(s, sort_keys=True), {"settings": s, "val_accuracy": {}})
+        for s in wanted
+    ]
     tried[dataset] = entries
 
     def run(entry: dict[str, Any], seeds: range) -> None:
@@ -70,7 +77,11 @@ def search(dataset: str, root: Path | None, configurations: int) -> None:
                 began = time.perf_counter()
                 entry["val_accuracy"][str(seed)] = validate(data, entry["settings"], seed)
                 file.write_text(json.dumps(tried, indent=1))
-                print(f"{dataset} seed {seed} {entry} {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+                print(
+                    f"{dataset} seed {seed} {entry} {time.perf_counter() - began:.0f} s",
+                    file=sys.stderr,
+                    flush=True,
+                )
 
     def score(entry: dict[str, Any]) -> float:
         values = list(entry["val_accuracy"].values())
@@ -87,21 +98,32 @@ def search(dataset: str, root: Path | None, configurations: int) -> None:
 def report(root: Path | None, runs: int) -> None:
     file = RESULTS / "scalable_accuracy.json"
     content: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
-    content |= {"command": "python benchmarks/scalable_accuracy.py report --root DATA", "machine": machine()}
+    content |= {
+        "command": "python benchmarks/scalable_accuracy.py report --root DATA",
+        "machine": machine(),
+    }
     for dataset in DATASETS:
         data = load_dataset(dataset, root=root)
         for model in MODELS:
-            entry = content.setdefault(dataset, {}).setdefault(model, {"test_accuracy": [], "seconds": []})
+            entry = content.setdefault(dataset, {}).setdefault(
+                model, {"test_accuracy": [], "seconds": []}
+            )
             for seed in range(1000 + len(entry["test_accuracy"]), 1000 + runs):
                 graph = split(data, "full", seed)
                 # The global filter takes the settings of the node-oriented one, which has no others here.
-                settings = preset("ScalableNFGNN", dataset, "full") if model == "ScalablePolyGNN" else {}
+                settings = (
+                    preset("ScalableNFGNN", dataset, "full") if model == "ScalablePolyGNN" else {}
+                )
                 classifier = NodeClassifier(model, seed=seed, device="cpu", **settings).fit(graph)
                 entry["settings"] = classifier.config_.to_dict()
                 entry["test_accuracy"].append(classifier.score(graph))
                 entry["seconds"].append(classifier.history_.seconds)
                 file.write_text(json.dumps(content, indent=1))
-                print(f"{dataset} {model} {seed} {entry['test_accuracy'][-1]:.4f}", file=sys.stderr, flush=True)
+                print(
+                    f"{dataset} {model} {seed} {entry['test_accuracy'][-1]:.4f}",
+                    file=sys.stderr,
+                    flush=True,
+                )
     (RESULTS / "scalable_accuracy.md").write_text(markdown(content))
 
 
@@ -133,7 +155,9 @@ def markdown(content: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["search", "report"])
     parser.add_argument("dataset", nargs="?", choices=DATASETS)
     parser.add_argument("--root", type=Path)

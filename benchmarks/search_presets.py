@@ -24,9 +24,9 @@ import torch
 
 from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.errors import UserError
-from nfgnn.presets import preset
 from nfgnn.training import RunConfig
-from nfgnn.training.together import fit_together
+from nfgnn.training.fit_together import fit_together
+from nfgnn.training.presets import preset
 
 Cell = tuple[str, str]
 """A graph and a protocol."""
@@ -58,7 +58,10 @@ STRUCTURES: dict[Cell, list[Config]] = {
         {**LOOPS, "features": "row", "K": 5, "init": "low-pass"},
         {**LOOPS, "features": "row", "K": 5},
     ],
-    ("computers", "full"): [{"features": "standard", "init": "band-stop"}, {"features": "standard"}],
+    ("computers", "full"): [
+        {"features": "standard", "init": "band-stop"},
+        {"features": "standard"},
+    ],
     ("photo", "full"): [{"features": "standard"}, {"features": "standard", "init": "band-stop"}],
     ("chameleon", "full"): [{"features": "raw"}, LINK, {**LINK, "K": 5}],
     ("squirrel", "full"): [{"features": "row"}, LINK, {**LINK, "K": 5}],
@@ -71,10 +74,19 @@ STRUCTURES: dict[Cell, list[Config]] = {
     ],
     ("cora", "semi"): [{**LOOPS, "features": "row", "K": 5}, {**LOOPS, "features": "row"}],
     ("citeseer", "semi"): [{**LOOPS, "features": "row", "K": 5}, {**LOOPS, "features": "row"}],
-    ("computers", "semi"): [{"features": "raw", "num_layers": 1, "init": "band-stop"}, {**LOOPS, "features": "raw"}],
-    ("photo", "semi"): [{**LOOPS, "features": "raw", "init": "low-pass"}, {**LOOPS, "features": "raw"}],
+    ("computers", "semi"): [
+        {"features": "raw", "num_layers": 1, "init": "band-stop"},
+        {**LOOPS, "features": "raw"},
+    ],
+    ("photo", "semi"): [
+        {**LOOPS, "features": "raw", "init": "low-pass"},
+        {**LOOPS, "features": "raw"},
+    ],
     ("chameleon", "semi"): [{**LOOPS, "features": "raw", "link": "row"}, {"features": "raw"}],
-    ("squirrel", "semi"): [{**LOOPS, "features": "raw"}, {**LOOPS, "features": "raw", "link": "row"}],
+    ("squirrel", "semi"): [
+        {**LOOPS, "features": "raw"},
+        {**LOOPS, "features": "raw", "link": "row"},
+    ],
     ("actor", "semi"): [{**LOOPS, "features": "row", "K": 2}, {"features": "row", "K": 2}],
     ("texas", "semi"): [{"features": "row", "K": 2}, {"features": "row"}],
     ("cornell", "semi"): [{"features": "row", "K": 2}, {"features": "row"}],
@@ -82,7 +94,11 @@ STRUCTURES: dict[Cell, list[Config]] = {
 }
 NARROW: dict[Cell, Choices] = {
     ("squirrel", "full"): (
-        [{**LINK, "K": 5}, {**LINK, "K": 2}, {**LINK, "features": "row", "K": 5, "hidden_channels": 128}],
+        [
+            {**LINK, "K": 5},
+            {**LINK, "K": 2},
+            {**LINK, "features": "row", "K": 5, "hidden_channels": 128},
+        ],
         {
             "lr": [0.005, 0.01, 0.02],
             "weight_decay": [1e-3, 5e-3, 1e-2, 2e-2],
@@ -103,7 +119,10 @@ NARROW: dict[Cell, Choices] = {
         },
     ),
     ("citeseer", "full"): (
-        [{**LOOPS, "features": "row", "K": 5}, {**LOOPS, "features": "row", "K": 5, "init": "low-pass"}],
+        [
+            {**LOOPS, "features": "row", "K": 5},
+            {**LOOPS, "features": "row", "K": 5, "init": "low-pass"},
+        ],
         {
             "lr": [0.01, 0.02, 0.05],
             "weight_decay": [3e-3, 5e-3, 1e-2],
@@ -158,11 +177,20 @@ SMOOTH: dict[Cell, Choices] = {
         },
     ),
     ("citeseer", "full"): (
-        [{**LOOPS, "features": "row", "K": 5}, {**LOOPS, "features": "row", "K": 5, "init": "low-pass"}],
+        [
+            {**LOOPS, "features": "row", "K": 5},
+            {**LOOPS, "features": "row", "K": 5, "init": "low-pass"},
+        ],
         NARROW["citeseer", "full"][1],
     ),
-    ("computers", "full"): ([{"features": "standard"}, {"features": "standard", "init": "band-stop"}], {}),
-    ("photo", "full"): ([{"features": "standard"}, {"features": "standard", "init": "band-stop"}], {}),
+    ("computers", "full"): (
+        [{"features": "standard"}, {"features": "standard", "init": "band-stop"}],
+        {},
+    ),
+    ("photo", "full"): (
+        [{"features": "standard"}, {"features": "standard", "init": "band-stop"}],
+        {},
+    ),
     ("chameleon", "full"): (
         [{**SCORES, "K": 5}, {**SCORES, "K": 2}],
         {
@@ -183,7 +211,11 @@ SMOOTH: dict[Cell, Choices] = {
         },
     ),
     ("actor", "full"): (
-        [{**LOOPS, "features": "row"}, {**LOOPS, "features": "row", "K": 2}, {"features": "row", "K": 2}],
+        [
+            {**LOOPS, "features": "row"},
+            {**LOOPS, "features": "row", "K": 2},
+            {"features": "row", "K": 2},
+        ],
         {
             "weight_decay": [0.0, 0.0, 5e-4, 1e-3],
             "filter_dropout": [0.5, 0.7, 0.9, 0.9],
@@ -198,16 +230,26 @@ SMOOTH: dict[Cell, Choices] = {
         NARROW["citeseer", "semi"][1],
     ),
     ("computers", "semi"): (
-        [{"features": "raw", "num_layers": 1, "init": "band-stop"}, {"basis": "bernstein", "features": "row"}],
+        [
+            {"features": "raw", "num_layers": 1, "init": "band-stop"},
+            {"basis": "bernstein", "features": "row"},
+        ],
         {"filter_dropout": [0.0, 0.3, 0.5, 0.7]},
     ),
-    ("photo", "semi"): ([{**LOOPS, "features": "raw", "init": "low-pass"}, {**LOOPS, "features": "raw"}], {}),
+    ("photo", "semi"): (
+        [{**LOOPS, "features": "raw", "init": "low-pass"}, {**LOOPS, "features": "raw"}],
+        {},
+    ),
     ("chameleon", "semi"): (
         [{**LOOPS, "features": "raw", "link": "row"}, {"features": "raw"}, {**SCORES, "K": 2}],
         {},
     ),
     ("squirrel", "semi"): (
-        [{**LOOPS, "features": "raw", "link": "row"}, {**LOOPS, "features": "raw"}, {**SCORES, "K": 2}],
+        [
+            {**LOOPS, "features": "raw", "link": "row"},
+            {**LOOPS, "features": "raw"},
+            {**SCORES, "K": 2},
+        ],
         {},
     ),
     ("actor", "semi"): ([{**LOOPS, "features": "row", "K": 2}, {"features": "row", "K": 2}], {}),
@@ -215,7 +257,11 @@ SMOOTH: dict[Cell, Choices] = {
     ("cornell", "semi"): _SMALL,
 }
 """A third round: links in the scores, and smoothed labels. The presets found before are among its finalists."""
-_AS_THEY_ARE = {"lr": [0.02, 0.05, 0.1], "weight_decay": [5e-4, 5e-3, 1e-2, 5e-2], "alpha": [0.5, 0.9, 1.0]}
+_AS_THEY_ARE = {
+    "lr": [0.02, 0.05, 0.1],
+    "weight_decay": [5e-4, 5e-3, 1e-2, 5e-2],
+    "alpha": [0.5, 0.9, 1.0],
+}
 RAW: dict[Cell, Choices] = {
     (graph, protocol): (
         [{"features": "raw", "K": 2}, {"features": "raw", "K": 2, "init": "all-pass"}],
@@ -237,7 +283,11 @@ MORE: dict[Cell, Choices] = {
         ],
         NARROW["citeseer", "full"][1]
         | _MORE
-        | {"lr": [0.005, 0.01, 0.02], "weight_decay": [1e-3, 2e-3, 3e-3, 5e-3], "dropout": [0.5, 0.6, 0.7, 0.8]},
+        | {
+            "lr": [0.005, 0.01, 0.02],
+            "weight_decay": [1e-3, 2e-3, 3e-3, 5e-3],
+            "dropout": [0.5, 0.6, 0.7, 0.8],
+        },
     ),
     ("computers", "full"): SMOOTH["computers", "full"],
     ("computers", "semi"): SMOOTH["computers", "semi"],
@@ -270,7 +320,10 @@ HEAVY = {"computers": 4, "photo": 6, "squirrel": 12, "actor": 16}
 """Draws on large graphs; 24 on the others. (The first three families of Photo under `full` had 12.)"""
 MORE_DRAWS = {"computers": 10, "photo": 12}
 TABLES = {"narrow": NARROW, "smooth": SMOOTH, "raw": RAW, "more": MORE, "looped": LOOPED}
-CONTAINS: dict[str, Config] = {"GPRGNN": LOOPS, "BernNet": {"basis": "bernstein", "init": "all-pass"}}
+CONTAINS: dict[str, Config] = {
+    "GPRGNN": LOOPS,
+    "BernNet": {"basis": "bernstein", "init": "all-pass"},
+}
 """Models that are a global filter in a certain basis (BernNet's coefficients are kept from being negative, too)."""
 HELD = {("texas", "full"): 100, ("cornell", "full"): 100}
 """Cells with so few validation nodes that choosing the epoch by them flatters a configuration, the more the less
@@ -335,7 +388,9 @@ def draws(cell: Cell, family: str, round: str, most: int = 24) -> list[list[Conf
     out = []
     for i, structure in enumerate(structures):
         choose = random.Random(f"{cell} {i} {round if round != 'wide' else ''}".strip())
-        numeric = [{key: choose.choice(values) for key, values in table.items()} for _ in range(number)]
+        numeric = [
+            {key: choose.choice(values) for key, values in table.items()} for _ in range(number)
+        ]
         if family == "BernNet":
             numeric = [{k: v for k, v in draw.items() if k != "alpha"} for draw in numeric]
         configs = [{**fixed, **structure, **draw} for draw in numeric]
@@ -347,7 +402,10 @@ def classifiers(configs: list[Config], seeds: range, device: str) -> list[NodeCl
     out = []
     for config in configs:
         settings = {k: v for k, v in config.items() if k != "model"}
-        out += [NodeClassifier(config["model"], preset="none", seed=s, device=device, **settings) for s in seeds]
+        out += [
+            NodeClassifier(config["model"], preset="none", seed=s, device=device, **settings)
+            for s in seeds
+        ]
     return out
 
 
@@ -356,7 +414,9 @@ def score(classifier: NodeClassifier, graph: Any) -> tuple[float, float, int]:
     if history.diverged:
         return 0.0, 0.0, history.epochs
     held = graph.get("held_mask")
-    val = history.val_accuracy[history.best_epoch] if held is None else classifier.score(graph, held)
+    val = (
+        history.val_accuracy[history.best_epoch] if held is None else classifier.score(graph, held)
+    )
     return val, classifier.score(graph), history.epochs
 
 
@@ -376,7 +436,9 @@ def split_for(data: Any, protocol: str, seed: int, stage: int) -> Any:
     return halved(graph, seed) if stage == 3 else graph
 
 
-def train_together(data: Any, protocol: str, stage: int, configs: list[Config], seeds: range) -> list[list[Any]]:
+def train_together(
+    data: Any, protocol: str, stage: int, configs: list[Config], seeds: range
+) -> list[list[Any]]:
     """Scores of all settings of one structure; computed in as few batches as fit."""
     fitted = classifiers(configs, seeds, "cuda")
     splits = {seed: split_for(data, protocol, seed, stage) for seed in seeds}
@@ -405,8 +467,15 @@ def train_alone(task: tuple[str, str, int, Config, int]) -> tuple[float, float, 
 def read(paths: list[Path]) -> Known:
     """What files of results tell; of a configuration the line with most seeds."""
     known: Known = {}
-    for line in (json.loads(text) for path in paths if path.exists() for text in path.read_text().splitlines()):
-        key = key_of((line["dataset"], line["protocol"]), line["family"], line["stage"], line["config"])
+    for line in (
+        json.loads(text)
+        for path in paths
+        if path.exists()
+        for text in path.read_text().splitlines()
+    ):
+        key = key_of(
+            (line["dataset"], line["protocol"]), line["family"], line["stage"], line["config"]
+        )
         if key not in known or len(known[key]["val"]) < len(line["val"]):
             known[key] = line
     return known
@@ -416,7 +485,12 @@ class Search:
     """One cell and family after the other, every finished configuration a line."""
 
     def __init__(
-        self, known: Known, round: str, out: Path, pool: ProcessPoolExecutor | None = None, most: int = 24
+        self,
+        known: Known,
+        round: str,
+        out: Path,
+        pool: ProcessPoolExecutor | None = None,
+        most: int = 24,
     ) -> None:
         self.known, self.round, self.out, self.pool, self.most = known, round, out, pool, most
         self.last_stage = 3 if round == "held" else 2
@@ -427,16 +501,23 @@ class Search:
             self.train(cell, family, 1, configs, few)
         for configs in by_structure(self.finalists(cell, family)):
             self.train(cell, family, self.last_stage, configs, many)
-        here = [line for key, line in self.known.items() if key[:3] == (cell, family, self.last_stage)]
+        here = [
+            line for key, line in self.known.items() if key[:3] == (cell, family, self.last_stage)
+        ]
         best = max(here, key=lambda line: mean(line, many))
         where = f"{self.round} {':'.join(cell)} {family}"
-        print(f"{where}: val {mean(best, many):.2f} % ({time.perf_counter() - start:.0f} s)", flush=True)
+        print(
+            f"{where}: val {mean(best, many):.2f} % ({time.perf_counter() - start:.0f} s)",
+            flush=True,
+        )
 
     def seeds(self, cell: Cell, family: str) -> tuple[range, range]:
         """Search seeds of the first stage and of the finalists; these must keep up with the ones that are there."""
         few, many = seeds(cell, self.round)
         if self.round == "contained":
-            many = range(max(line.get("seeds", len(line["val"])) for line in self.last(cell, family)))
+            many = range(
+                max(line.get("seeds", len(line["val"])) for line in self.last(cell, family))
+            )
         return few, many
 
     def last(self, cell: Cell, family: str) -> list[Line]:
@@ -454,36 +535,53 @@ class Search:
         if self.round == "contained":
             others = [line["config"] for model in CONTAINS for line in self.last(cell, model)[:3]]
             return [*(with_filter(family, config) for config in others), given(cell, family)]
-        tried = [config for configs in draws(cell, family, self.round, self.most) for config in configs]
+        tried = [
+            config for configs in draws(cell, family, self.round, self.most) for config in configs
+        ]
         few, _ = self.seeds(cell, family)
-        tried.sort(key=lambda config: -round_off(mean(self.known[key_of(cell, family, 1, config)], few)))
+        tried.sort(
+            key=lambda config: -round_off(mean(self.known[key_of(cell, family, 1, config)], few))
+        )
         best = tried[: 3 if cell[0] in HEAVY or self.round == "raw" else 5]
         return best if self.round in ("wide", "narrow") else [*best, given(cell, family)]
 
     def of_every_structure(self, cell: Cell, family: str) -> list[Config]:
         """All finalists: the best of every structure, then the others; those tried on most seeds first."""
         lines = sorted(
-            self.last(cell, family), key=lambda line: (-len(line["val"]), -round_off(mean(line, range(100))))
+            self.last(cell, family),
+            key=lambda line: (-len(line["val"]), -round_off(mean(line, range(100)))),
         )
         full = [RunConfig.from_dict(line["config"]).to_dict() for line in lines]
         distinct = [config for i, config in enumerate(full) if config not in full[:i]]
         first = [group[0] for group in by_structure(distinct)]
         return [*first, *(config for config in distinct if config not in first)]
 
-    def missing(self, cell: Cell, family: str, stage: int, configs: list[Config], seeds: range) -> list[Config]:
+    def missing(
+        self, cell: Cell, family: str, stage: int, configs: list[Config], seeds: range
+    ) -> list[Config]:
         """Those that were not yet trained on all of these seeds."""
-        return [config for config in configs if self.seeds_of(cell, family, stage, config) < len(seeds)]
+        return [
+            config for config in configs if self.seeds_of(cell, family, stage, config) < len(seeds)
+        ]
 
-    def train(self, cell: Cell, family: str, stage: int, configs: list[Config], seeds: range) -> None:
+    def train(
+        self, cell: Cell, family: str, stage: int, configs: list[Config], seeds: range
+    ) -> None:
         """Train what is missing, on the seeds that are missing, and write it down."""
         lacking = self.missing(cell, family, stage, configs, seeds)
         for start in sorted({self.seeds_of(cell, family, stage, config) for config in lacking}):
-            part = [config for config in lacking if self.seeds_of(cell, family, stage, config) == start]
+            part = [
+                config for config in lacking if self.seeds_of(cell, family, stage, config) == start
+            ]
             more = range(start, len(seeds))
             if self.pool is None:
                 scores = train_together(load_dataset(cell[0]), cell[1], stage, part, more)
             else:
-                alone = list(self.pool.map(train_alone, [(*cell, stage, c, seed) for c in part for seed in more]))
+                alone = list(
+                    self.pool.map(
+                        train_alone, [(*cell, stage, c, seed) for c in part for seed in more]
+                    )
+                )
                 scores = [alone[i : i + len(more)] for i in range(0, len(alone), len(more))]
             for config, rows in zip(part, scores):
                 self.write(cell, family, stage, config, start, rows)
@@ -493,9 +591,17 @@ class Search:
         line = self.known.get(key_of(cell, family, stage, config), {"val": []})
         return 0 if "seeds" in line else len(line["val"])
 
-    def write(self, cell: Cell, family: str, stage: int, config: Config, start: int, rows: list[Any]) -> None:
+    def write(
+        self, cell: Cell, family: str, stage: int, config: Config, start: int, rows: list[Any]
+    ) -> None:
         """A line for what is known of a configuration's first seeds and what was found on the others."""
-        line = {"dataset": cell[0], "protocol": cell[1], "family": family, "stage": stage, "config": config}
+        line = {
+            "dataset": cell[0],
+            "protocol": cell[1],
+            "family": family,
+            "stage": stage,
+            "config": config,
+        }
         before = self.known[key_of(cell, family, stage, config)] if start else {}
         for name, values in zip(("val", "test", "epochs"), zip(*rows)):
             line[name] = [*before.get(name, []), *(round(value, 5) for value in values)]
@@ -506,7 +612,9 @@ class Search:
     def count_missing(self, cell: Cell, family: str) -> tuple[int, int]:
         """How many draws of a cell were not trained, and how many of its finalists."""
         few, many = self.seeds(cell, family)
-        tried = [config for configs in draws(cell, family, self.round, self.most) for config in configs]
+        tried = [
+            config for configs in draws(cell, family, self.round, self.most) for config in configs
+        ]
         if lacking := len(self.missing(cell, family, 1, tried, few)):
             return lacking, 0  # the finalists are not known then
         own = given(cell, family)  # is another after every round
@@ -516,7 +624,11 @@ class Search:
 
 def with_filter(family: str, config: Config) -> Config:
     """The configuration of a model that is a global filter, with the filter of a family in its place."""
-    return {**RunConfig.from_dict(config).to_dict(), **CONTAINS[config["model"]], **FAMILIES[family]}
+    return {
+        **RunConfig.from_dict(config).to_dict(),
+        **CONTAINS[config["model"]],
+        **FAMILIES[family],
+    }
 
 
 def round_off(value: float) -> float:
@@ -550,7 +662,9 @@ def families_of(round: str) -> list[str]:
 def by_structure(configs: list[Config]) -> list[list[Config]]:
     groups: dict[str, list[Config]] = {}
     for config in configs:
-        shape = json.dumps({k: v for k, v in config.items() if k not in NUMERIC | SMOOTHING}, sort_keys=True)
+        shape = json.dumps(
+            {k: v for k, v in config.items() if k not in NUMERIC | SMOOTHING}, sort_keys=True
+        )
         groups.setdefault(shape, []).append(config)
     return list(groups.values())
 
@@ -563,9 +677,15 @@ def main() -> None:
     parser.add_argument("--families", help=f"of {', '.join(FAMILIES)}; all by default")
     parser.add_argument("--draws", type=int, default=24, help="at most so many for a structure")
     parser.add_argument("--round", default=",".join(SEARCH), help=f"of {', '.join(ROUNDS)}")
-    parser.add_argument("--earlier", type=Path, nargs="*", default=[], help="other results that count as known")
-    parser.add_argument("--missing", action="store_true", help="train nothing: say what is not there")
-    parser.add_argument("--seconds", type=float, default=1e9, help="start nothing new after this time")
+    parser.add_argument(
+        "--earlier", type=Path, nargs="*", default=[], help="other results that count as known"
+    )
+    parser.add_argument(
+        "--missing", action="store_true", help="train nothing: say what is not there"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=1e9, help="start nothing new after this time"
+    )
     parser.add_argument("--out", type=Path, default=Path("results/search.jsonl"))
     arguments = parser.parse_args()
     start = time.perf_counter()
@@ -576,13 +696,17 @@ def main() -> None:
         search = Search(known, round, arguments.out, pool, arguments.draws)
         for cell in cells_of(round):
             for family in families_of(round):
-                if (asked and cell not in asked) or family not in (arguments.families or family).split(","):
+                if (asked and cell not in asked) or family not in (
+                    arguments.families or family
+                ).split(","):
                     continue
                 lacking, finalists = search.count_missing(cell, family)
                 if not lacking + finalists or time.perf_counter() - start > arguments.seconds:
                     continue
                 if arguments.missing:
-                    print(f"{round} {':'.join(cell)} {family}: {lacking} draws, {finalists} finalists of those known")
+                    print(
+                        f"{round} {':'.join(cell)} {family}: {lacking} draws, {finalists} finalists of those known"
+                    )
                 else:
                     search.run(cell, family)
     if pool is not None:

@@ -15,13 +15,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from nfgnn.scale import Store
+from nfgnn.store import Store
 
 RESULT = Path(__file__).parent / "results" / "train_store.md"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("store", type=Path)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--protocol", default="random")
@@ -29,7 +31,15 @@ def main() -> None:
     arguments = parser.parse_args()
     store = Store.open(arguments.store)
     options = [word for setting in arguments.set for word in ("--set", setting)]
-    command = ["train", str(arguments.store.resolve()), "--protocol", arguments.protocol, "--runs", "1", *options]
+    command = [
+        "train",
+        str(arguments.store.resolve()),
+        "--protocol",
+        arguments.protocol,
+        "--runs",
+        "1",
+        *options,
+    ]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "-m", "nfgnn", *command, "--out", f"{folder}/run", "--json"],
@@ -42,7 +52,9 @@ def main() -> None:
     counts = store.y[store.y >= 0].bincount()
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     row_bytes = store.terms[0].nbytes
-    words = " ".join(["python benchmarks/train_store.py STORE", *options, f"--threads {arguments.threads}"])
+    words = " ".join(
+        ["python benchmarks/train_store.py STORE", *options, f"--threads {arguments.threads}"]
+    )
     rows = {
         "store": f"{manifest.num_rows:,} rows of {manifest.num_nodes:,} nodes, K = {manifest.K}, "
         f"{manifest.num_features} features, {manifest.dtype}: {row_bytes * manifest.num_rows / 1e9:.2f} GB",
@@ -57,7 +69,9 @@ def main() -> None:
         "settings": ", ".join(f"{key} {value}" for key, value in summary["config"].items()),
     }
     lines = ["# Training on a large store", "", f"`{words}`", "", "| | |", "|---|---|"]
-    RESULT.write_text("\n".join([*lines, *(f"| {key} | {value} |" for key, value in rows.items())]) + "\n")
+    RESULT.write_text(
+        "\n".join([*lines, *(f"| {key} | {value} |" for key, value in rows.items())]) + "\n"
+    )
     print(RESULT.read_text())
 
 

@@ -48,7 +48,9 @@ def winners(
     best: dict[tuple[str, str], dict[str, Any]] = {}
     for line in lines:
         cell = line["protocol"], line["dataset"]
-        chosen = line["family"] in families and line["stage"] == (stage or (3 if cell in held else 2))
+        chosen = line["family"] in families and line["stage"] == (
+            stage or (3 if cell in held else 2)
+        )
         if chosen and (cell not in best or merit(line) > merit(best[cell])):
             best[cell] = line
     first = [line for line in lines if line["family"] in families and line["stage"] == 1]
@@ -56,12 +58,22 @@ def winners(
     return {cell: {**line, "tried": tried[cell]} for cell, line in best.items()}
 
 
-def inductive(lines: list[dict[str, Any]], families: tuple[str, ...]) -> dict[tuple[str, str], dict[str, Any]]:
+def inductive(
+    lines: list[dict[str, Any]], families: tuple[str, ...]
+) -> dict[tuple[str, str], dict[str, Any]]:
     """Where the winner under ``semi`` knows the nodes of one graph only: the best of those that do not, by three seeds
     (few of them are among the finalists)."""
-    linked = {cell for cell, line in winners(lines, families).items() if cell[0] == "semi" and "link" in line["config"]}
+    linked = {
+        cell
+        for cell, line in winners(lines, families).items()
+        if cell[0] == "semi" and "link" in line["config"]
+    }
     others = winners([line for line in lines if "link" not in line["config"]], families, stage=1)
-    return {("inductive", dataset): others["semi", dataset] for _, dataset in linked if ("semi", dataset) in others}
+    return {
+        ("inductive", dataset): others["semi", dataset]
+        for _, dataset in linked
+        if ("semi", dataset) in others
+    }
 
 
 def worth_saying(config: dict[str, Any], said: set[str]) -> dict[str, Any]:
@@ -69,21 +81,28 @@ def worth_saying(config: dict[str, Any], said: set[str]) -> dict[str, Any]:
     may be missing where the initial filter does not depend on it.)"""
     defaults = RunConfig.from_dict({"model": config["model"]}).to_dict()
     settings = {"features": "auto", **config}
-    return {k: v for k, v in settings.items() if k != "model" and (k in said or v != defaults.get(k))}
+    return {
+        k: v for k, v in settings.items() if k != "model" and (k in said or v != defaults.get(k))
+    }
 
 
 def inline(table: dict[str, Any]) -> str:
     return "{ " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items()) + " }"
 
 
-def text(tables: dict[tuple[str, ...], dict[str, Any]], notes: dict[tuple[str, ...], str]) -> list[str]:
+def text(
+    tables: dict[tuple[str, ...], dict[str, Any]], notes: dict[tuple[str, ...], str]
+) -> list[str]:
     """The file's tables: ``[default]`` ones in full, a line for every dataset."""
     lines: list[str] = []
     for group in sorted({key[:-1] for key in tables}, key=lambda group: (len(group), group)):
         own = {key[-1]: table for key, table in tables.items() if key[:-1] == group}
         if "default" in own:
             lines += [f"[{'.'.join((*group, 'default'))}]"]
-            lines += [*(f"{key} = {json.dumps(value)}" for key, value in own.pop("default").items()), ""]
+            lines += [
+                *(f"{key} = {json.dumps(value)}" for key, value in own.pop("default").items()),
+                "",
+            ]
         if own:
             lines += [f"[{'.'.join(group)}]"]
             for name in sorted(own):
@@ -92,11 +111,17 @@ def text(tables: dict[tuple[str, ...], dict[str, Any]], notes: dict[tuple[str, .
     return lines
 
 
-def flat(tables: dict[str, Any], path: tuple[str, ...] = ()) -> dict[tuple[str, ...], dict[str, Any]]:
+def flat(
+    tables: dict[str, Any], path: tuple[str, ...] = ()
+) -> dict[tuple[str, ...], dict[str, Any]]:
     """``{"paper": {"full": {"cora": {…}}}}`` as ``{("paper", "full", "cora"): {…}}``."""
     if not any(isinstance(value, dict) for value in tables.values()):
         return {path: tables} if tables else {}
-    return {key: value for name, part in tables.items() for key, value in flat(part, (*path, name)).items()}
+    return {
+        key: value
+        for name, part in tables.items()
+        for key, value in flat(part, (*path, name)).items()
+    }
 
 
 def summary(lines: list[dict[str, Any]]) -> str:
@@ -143,17 +168,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("search", type=Path, nargs="+")
     arguments = parser.parse_args()
-    lines = [json.loads(line) for path in arguments.search for line in path.read_text().splitlines()]
+    lines = [
+        json.loads(line) for path in arguments.search for line in path.read_text().splitlines()
+    ]
     (PRESETS.parents[1] / "results" / "search.md").write_text(summary(lines))
     for file, groups in FILES.items():
         path = PRESETS / f"{file}.toml"
         old = path.read_text()
         head = old[: old.index("\n[") + 1] if "\n[" in old else old
         loaded = tomllib.loads(old)
-        tables, notes = flat({key: value for key, value in loaded.items() if isinstance(value, dict)}), {}
+        tables, notes = (
+            flat({key: value for key, value in loaded.items() if isinstance(value, dict)}),
+            {},
+        )
         for group, families in groups.items():
             said = {*tables.get(("default",), {}), *tables.get((*group, "default"), {})}
-            for (protocol, dataset), line in {**winners(lines, families), **inductive(lines, families)}.items():
+            for (protocol, dataset), line in {
+                **winners(lines, families),
+                **inductive(lines, families),
+            }.items():
                 key = (*group, protocol, dataset)
                 tables[key] = worth_saying(line["config"], said)
                 notes[key] = f"  # val {mean(line['val']):.2f} %, best of {line['tried']}"

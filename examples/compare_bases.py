@@ -7,7 +7,7 @@ basis. What differs afterwards is the way that gradient descent takes.
 import torch
 
 from nfgnn import NFConv, NodeClassifier, load_dataset, split
-from nfgnn.basis import BASES
+from nfgnn.spectral import BASES
 
 data = split(load_dataset("mixed", num_nodes=800), protocol="full", seed=0)
 t = torch.linspace(-1, 1, 201, dtype=torch.float64)  # t = 2λ/λ_max - 1

@@ -25,7 +25,9 @@ for pattern, name, colour in ((0, "homophilic", "tab:orange"), (1, "heterophilic
     deviation = curves[nodes] - curves.mean(0)
     right.plot(frequencies, deviation.mean(0), color=colour)
     size = deviation.abs().max(1).values.mean()
-    print(f"{name:12} nodes differ from the mean filter by {size:.2f} at most, on average over nodes")
+    print(
+        f"{name:12} nodes differ from the mean filter by {size:.2f} at most, on average over nodes"
+    )
 left.set(title="learned filters", xlabel="frequency λ", ylabel="response")
 right.set(title="mean difference from all nodes (mind the scale)", xlabel="frequency λ")
 left.legend()

@@ -19,7 +19,9 @@ clf = NodeClassifier("NFGNN", K=5, alpha=0.5, seed=0).fit(seen)
 print(f"test nodes of the graph it was trained on     {100 * clf.score(seen):.1f} %")
 
 every_node = torch.ones(unseen.num_nodes, dtype=torch.bool)
-print(f"another graph, {unseen.num_nodes} nodes never seen          {100 * clf.score(unseen, every_node):.1f} %")
+print(
+    f"another graph, {unseen.num_nodes} nodes never seen          {100 * clf.score(unseen, every_node):.1f} %"
+)
 print(f"the same nodes within the whole graph         {100 * clf.score(whole, ~first):.1f} %")
 
 clf.save("inductive-model")

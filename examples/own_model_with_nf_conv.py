@@ -46,5 +46,7 @@ with torch.no_grad():
     hidden = F.relu(model.conv(data.x.to_dense(), data.edge_index))
     _, psi = model.prop(hidden, data.edge_index, return_coefficients=True)
     correct = model(data.x.to_dense(), data.edge_index).argmax(-1) == data.y
-print(f"test accuracy {100 * correct[data.test_mask].float().mean():.1f} % of {int(data.test_mask.sum())} nodes")
+print(
+    f"test accuracy {100 * correct[data.test_mask].float().mean():.1f} % of {int(data.test_mask.sum())} nodes"
+)
 print("coefficients of node 0:", [round(c, 3) for c in psi[0].tolist()])

@@ -11,7 +11,9 @@ print(data)
 
 for name in ("MLP", "PolyGNN", "NFGNN"):
     clf = NodeClassifier(name, seed=0).fit(data)  # hyper-parameters: the preset of this graph
-    homophilic, heterophilic = (clf.score(data, data.test_mask & (data.pattern == p)) for p in (0, 1))
+    homophilic, heterophilic = (
+        clf.score(data, data.test_mask & (data.pattern == p)) for p in (0, 1)
+    )
     print(
         f"{name:8} test {100 * clf.score(data):.1f} %   homophilic nodes {100 * homophilic:.1f} %   "
         f"heterophilic nodes {100 * heterophilic:.1f} %   ({clf.history_.epochs} epochs)"

@@ -14,10 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nfgnn.datasets import load_dataset
+    from nfgnn.data import load_dataset, split
     from nfgnn.nn import MLP, NFGNN, NFConv, PolyConv, PolyGNN, ScalableNFGNN
     from nfgnn.training import NodeClassifier
-    from nfgnn.transforms import split
 
 __version__ = "0.1.0"
 
@@ -26,8 +25,8 @@ warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta 
 
 # Loaded when first asked for: `nfgnn --help` must not wait for torch.
 _HOME = {
-    "load_dataset": "datasets",
-    "split": "transforms",
+    "load_dataset": "data",
+    "split": "data",
     "NFConv": "nn",
     "PolyConv": "nn",
     "NFGNN": "nn",
@@ -37,7 +36,17 @@ _HOME = {
     "NodeClassifier": "training",
 }
 
-__all__ = ["MLP", "NFGNN", "NFConv", "NodeClassifier", "PolyConv", "PolyGNN", "ScalableNFGNN", "load_dataset", "split"]
+__all__ = [
+    "MLP",
+    "NFGNN",
+    "NFConv",
+    "NodeClassifier",
+    "PolyConv",
+    "PolyGNN",
+    "ScalableNFGNN",
+    "load_dataset",
+    "split",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -22,12 +22,22 @@ _PIECE = 2**28  # bytes handed to the system at a time
 class NpyFile:
     """An array on disk: ``[rows, …]`` in C order. Use :meth:`create` or :meth:`open`, as a context or not."""
 
-    def __init__(self, path: Path, file: int, dtype: np.dtype, shape: Sequence[int], start: int) -> None:
-        self.path, self._file, self.dtype, self.shape, self._start = path, file, dtype, tuple(shape), start
+    def __init__(
+        self, path: Path, file: int, dtype: np.dtype, shape: Sequence[int], start: int
+    ) -> None:
+        self.path, self._file, self.dtype, self.shape, self._start = (
+            path,
+            file,
+            dtype,
+            tuple(shape),
+            start,
+        )
         self._row = dtype.itemsize * prod(self.shape[1:])
 
     @classmethod
-    def create(cls, path: Path, dtype: type[np.generic] | np.dtype, shape: Sequence[int]) -> "NpyFile":
+    def create(
+        cls, path: Path, dtype: type[np.generic] | np.dtype, shape: Sequence[int]
+    ) -> "NpyFile":
         """Open a file for writing; what it holds already stays, so that unfinished work can go on."""
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -41,13 +51,21 @@ class NpyFile:
         try:
             with path.open("rb") as stream:
                 version = np.lib.format.read_magic(stream)
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                read = (
+                    np.lib.format.read_array_header_1_0
+                    if version == (1, 0)
+                    else np.lib.format.read_array_header_2_0
+                )
                 shape, fortran, dtype = read(stream)
                 start = stream.tell()
         except (ValueError, OSError) as error:
-            raise UserError(f"{path}: cannot be read as an array ({error}); make it again") from None
+            raise UserError(
+                f"{path}: cannot be read as an array ({error}); make it again"
+            ) from None
         if dtype.hasobject or (fortran and len(shape) > 1):
-            raise UserError(f"{path}: holds {dtype} in an order that cannot be read by rows; write it anew with NumPy")
+            raise UserError(
+                f"{path}: holds {dtype} in an order that cannot be read by rows; write it anew with NumPy"
+            )
         array = cls(path, os.open(path, os.O_RDONLY), dtype, shape, start)
         if path.stat().st_size < start + array._row * len(array):
             raise UserError(f"{path}: is cut short; make it again")
@@ -58,7 +76,11 @@ class NpyFile:
 
     def read(self, first: int, last: int, out: np.ndarray | None = None) -> np.ndarray:
         """Rows ``first`` to ``last``, into ``out`` if it is given (contiguous, of the array's type)."""
-        rows = np.empty((last - first, *self.shape[1:]), self.dtype) if out is None else out[: last - first]
+        rows = (
+            np.empty((last - first, *self.shape[1:]), self.dtype)
+            if out is None
+            else out[: last - first]
+        )
         data, place = _bytes(rows), self._start + first * self._row
         while len(data):
             got = os.preadv(self._file, [data[:_PIECE]], place)
@@ -89,7 +111,10 @@ class NpyFile:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -118,6 +143,10 @@ def _bytes(array: np.ndarray) -> memoryview:
 
 
 def _header(dtype: np.dtype, shape: Sequence[int]) -> bytes:
-    fields = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": tuple(shape)}
+    fields = {
+        "descr": np.lib.format.dtype_to_descr(dtype),
+        "fortran_order": False,
+        "shape": tuple(shape),
+    }
     text = repr(fields).encode().ljust(_HEADER - 11) + b"\n"
     return b"\x93NUMPY\x01\x00" + (_HEADER - 10).to_bytes(2, "little") + text

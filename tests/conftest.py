@@ -2,7 +2,9 @@
 
 import os
 
-os.environ.setdefault("TRITON_INTERPRET", "1")  # read when Triton is first imported, which torch may do
+os.environ.setdefault(
+    "TRITON_INTERPRET", "1"
+)  # read when Triton is first imported, which torch may do
 
 from pathlib import Path
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from nfgnn.basis import BASES
 from nfgnn.cli import main
+from nfgnn.data import PROTOCOLS
 from nfgnn.nn import MODELS
-from nfgnn.transforms import PROTOCOLS
+from nfgnn.spectral import BASES
 
 REPOSITORY = Path(__file__).parents[1]
 PAGES = [
@@ -40,7 +40,10 @@ PAGES = [
         )
     ),
 ]
-BLOCK = re.compile(r"(?:<!-- test: (?P<mark>[^>]*?) -->\n)?```(?P<language>bash|python)\n(?P<code>.*?)```", re.DOTALL)
+BLOCK = re.compile(
+    r"(?:<!-- test: (?P<mark>[^>]*?) -->\n)?```(?P<language>bash|python)\n(?P<code>.*?)```",
+    re.DOTALL,
+)
 
 
 @pytest.fixture
@@ -56,11 +59,17 @@ def _registries() -> Iterator[None]:
 def blocks(page: str) -> list[tuple[str, str, str]]:
     """(mark, language, code) of every block."""
     text = (REPOSITORY / page).read_text(encoding="utf-8")
-    return [(match["mark"] or "", match["language"], match["code"]) for match in BLOCK.finditer(text)]
+    return [
+        (match["mark"] or "", match["language"], match["code"]) for match in BLOCK.finditer(text)
+    ]
 
 
-def run_command(line: str, mark: str, data_root: Path | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = [str(data_root) if word == "DATA" else word for word in shlex.split(line, comments=True)]
+def run_command(
+    line: str, mark: str, data_root: Path | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = [
+        str(data_root) if word == "DATA" else word for word in shlex.split(line, comments=True)
+    ]
     if "=" in mark and arguments[1] == "train":
         arguments += ["--set", mark]
     monkeypatch.setattr(sys, "argv", arguments)

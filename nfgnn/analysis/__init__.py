@@ -12,7 +12,12 @@ Learned filters: ``responses.py`` (their curves), ``jaccard.py`` (are filters of
 """
 
 from nfgnn.analysis.entropy import entropy_of_counts, label_entropy
-from nfgnn.analysis.homophily import homophily, homophily_of_counts, label_informativeness, local_homophily
+from nfgnn.analysis.homophily import (
+    homophily,
+    homophily_of_counts,
+    label_informativeness,
+    local_homophily,
+)
 from nfgnn.analysis.intervals import accuracy_by_homophily
 from nfgnn.analysis.jaccard import distance_by_jaccard
 from nfgnn.analysis.neighbourhood import class_counts, nested_class_counts

@@ -35,6 +35,8 @@ def entropy_of_counts(counts: Tensor) -> Tensor:
     entropy = torch.empty(len(counts), dtype=torch.float64)
     for start in range(0, len(counts), _ROWS):
         block = counts[start : start + _ROWS].double()
-        share = block / block.sum(1, keepdim=True) + EPSILON  # 0 / 0 is NaN: no neighbours, no entropy
+        share = (
+            block / block.sum(1, keepdim=True) + EPSILON
+        )  # 0 / 0 is NaN: no neighbours, no entropy
         entropy[start : start + _ROWS] = -(share * share.log()).sum(1)
     return entropy

@@ -104,7 +104,9 @@ def _class_insensitive(links: Tensor, y: Tensor) -> float:
     if classes < 2 or not bool(links.any()):
         return math.nan
     size = torch.bincount(y[y >= 0], minlength=classes).double()
-    within = (links.diagonal() / links.sum(dim=1)).nan_to_num(0.0)  # a class without links adds nothing
+    within = (links.diagonal() / links.sum(dim=1)).nan_to_num(
+        0.0
+    )  # a class without links adds nothing
     return float((within - size / size.sum()).clamp(min=0).sum() / (classes - 1))
 
 

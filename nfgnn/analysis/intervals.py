@@ -31,4 +31,6 @@ def accuracy_by_homophily(correct: Tensor, h: Tensor, intervals: int = 5) -> ByI
     which = (h[defined] * intervals + 1e-9).floor().long().clamp(max=intervals - 1)
     nodes = torch.bincount(which, minlength=intervals)
     right = torch.bincount(which[correct[defined]], minlength=intervals)
-    return ByInterval(torch.linspace(0, 1, intervals + 1, dtype=torch.float64), nodes, right.double() / nodes)
+    return ByInterval(
+        torch.linspace(0, 1, intervals + 1, dtype=torch.float64), nodes, right.double() / nodes
+    )

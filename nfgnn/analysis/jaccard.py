@@ -56,7 +56,8 @@ def distance_by_jaccard(
         chosen = np.sort(np.random.default_rng(seed).choice(labelled, anchors, replace=False))
     step = max(1, _CELLS // max(n, 1))
     parts = [
-        _sums(chosen[i : i + step], matrix, labels, labelled, psi) for i in range(0, len(chosen), step)
+        _sums(chosen[i : i + step], matrix, labels, labelled, psi)
+        for i in range(0, len(chosen), step)
     ]  # per anchor: number of pairs and sum of distances, [anchors, same or not, intervals]
     count, total = (np.concatenate([part[which] for part in parts]) for which in (0, 1))
     pairs = count.sum(0)
@@ -68,7 +69,11 @@ def distance_by_jaccard(
 
 
 def _sums(
-    rows: np.ndarray, matrix: sparse.csr_array, labels: np.ndarray, labelled: np.ndarray, psi: np.ndarray
+    rows: np.ndarray,
+    matrix: sparse.csr_array,
+    labels: np.ndarray,
+    labelled: np.ndarray,
+    psi: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     degree = np.diff(matrix.indptr)
     common = (matrix[rows] @ matrix).toarray()[:, labelled]

@@ -24,7 +24,11 @@ _ENTRIES = 4_000_000
 
 
 def class_counts(
-    edge_index: Tensor, y: Tensor, hops: int = 1, within: bool = False, on_rows: OnRows | None = None
+    edge_index: Tensor,
+    y: Tensor,
+    hops: int = 1,
+    within: bool = False,
+    on_rows: OnRows | None = None,
 ) -> Tensor:
     """How many nodes of every class are ``hops`` steps away from each node, int32 ``[n, classes]``.
 
@@ -39,7 +43,9 @@ def class_counts(
     return counts[-1] if within or hops == 1 else counts[-1] - counts[-2]
 
 
-def nested_class_counts(edge_index: Tensor, y: Tensor, hops: int, on_rows: OnRows | None = None) -> list[Tensor]:
+def nested_class_counts(
+    edge_index: Tensor, y: Tensor, hops: int, on_rows: OnRows | None = None
+) -> list[Tensor]:
     """:func:`class_counts` within 1, 2, …, ``hops`` hops, in one pass over the graph."""
     if hops < 1:
         raise ValueError(f"hops must be at least 1, got {hops}")
@@ -50,7 +56,9 @@ def nested_class_counts(edge_index: Tensor, y: Tensor, hops: int, on_rows: OnRow
         reach = closed[start:stop]
         for i in range(hops):
             reach = reach if i == 0 else reach @ closed
-            counts[i][start:stop] = (_as_counts(reach) @ labels).toarray() - labels[start:stop].toarray()
+            counts[i][start:stop] = (_as_counts(reach) @ labels).toarray() - labels[
+                start:stop
+            ].toarray()
         if on_rows:
             on_rows(stop, n)
     return [torch.from_numpy(count) for count in counts]
@@ -66,12 +74,16 @@ def closed_adjacency(edge_index: Tensor, n: int) -> sparse.csr_array:
     return matrix
 
 
-def row_blocks(closed: sparse.csr_array, hops: int, entries: int = _ENTRIES) -> Iterator[tuple[int, int]]:
+def row_blocks(
+    closed: sparse.csr_array, hops: int, entries: int = _ENTRIES
+) -> Iterator[tuple[int, int]]:
     """Blocks of rows of ``closed`` whose power ``hops`` has at most about ``entries`` entries each, or one row."""
     n = closed.shape[0]
     size = np.diff(closed.indptr).astype(np.float64)
     for _ in range(hops - 1):
-        size = np.minimum(closed @ size, n)  # walks of one more step; never more than n different ends
+        size = np.minimum(
+            closed @ size, n
+        )  # walks of one more step; never more than n different ends
     ends = np.cumsum(size)
     start = 0
     while start < n:

@@ -68,11 +68,15 @@ def simulate_same_class(
     """
     _check(alpha, classes)
     generator = torch.Generator().manual_seed(seed)
-    shares = torch.stack([_tree_share(alpha, classes, hops, nodes, generator) for _ in range(trees)])
+    shares = torch.stack(
+        [_tree_share(alpha, classes, hops, nodes, generator) for _ in range(trees)]
+    )
     return float(shares.mean()), float(shares.std() / math.sqrt(trees))
 
 
-def _tree_share(alpha: float, classes: int, hops: int, nodes: int, generator: torch.Generator) -> Tensor:
+def _tree_share(
+    alpha: float, classes: int, hops: int, nodes: int, generator: torch.Generator
+) -> Tensor:
     draw = torch.rand(2, nodes, generator=generator, dtype=torch.float64)
     parent = (draw[0] * torch.arange(nodes)).long()
     shift = torch.randint(1, classes, (nodes,), generator=generator) * (draw[1] >= alpha)
@@ -90,4 +94,6 @@ def _tree_share(alpha: float, classes: int, hops: int, nodes: int, generator: to
 
 def _check(alpha: float, classes: int) -> None:
     if classes < 2 or not 0 <= alpha <= 1:
-        raise ValueError(f"needs at least 2 classes and a probability alpha, got classes={classes}, alpha={alpha}")
+        raise ValueError(
+            f"needs at least 2 classes and a probability alpha, got classes={classes}, alpha={alpha}"
+        )

@@ -8,11 +8,14 @@ that all nodes share when the rank is 1.
 import torch
 from torch import Tensor
 
-from nfgnn.basis import Basis, resolve_basis
+from nfgnn.spectral import Basis, resolve_basis
 
 
 def frequency_response(
-    coefficients: Tensor, basis: str | Basis = "chebyshev", points: int = 201, lambda_max: float = 2.0
+    coefficients: Tensor,
+    basis: str | Basis = "chebyshev",
+    points: int = 201,
+    lambda_max: float = 2.0,
 ) -> tuple[Tensor, Tensor]:
     """Frequencies λ ``[points]`` and the response of every filter at them, ``[filters, points]``, in float64.
 
@@ -44,4 +47,8 @@ def filter_subsets(h1: Tensor, h2: Tensor) -> dict[str, Tensor]:
     Nodes whose h is undefined are in none.
     """
     middle1, middle2 = (h1 > 0.4) & (h1 < 0.7), (h2 > 0.4) & (h2 < 0.7)
-    return {"low-pass": h1 > 0.7, "band-pass": middle1 & middle2, "high-pass": (h1 < 0.2) & (h2 > 0.7)}
+    return {
+        "low-pass": h1 > 0.7,
+        "band-pass": middle1 & middle2,
+        "high-pass": (h1 < 0.2) & (h2 > 0.7),
+    }

@@ -12,12 +12,14 @@ import math
 import torch
 from torch import Tensor
 
-from nfgnn.propagate import CSR, scaled_laplacian
+from nfgnn.spectral import CSR, scaled_laplacian
 
 _COLUMNS = 64
 
 
-def feature_frequency(x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, seed: int = 0) -> float:
+def feature_frequency(
+    x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, seed: int = 0
+) -> float:
     """The mean frequency of the features, from 0 to 2; NaN where they are constant."""
     features = _few_columns(x, seed)
     features = features - features.mean(0)

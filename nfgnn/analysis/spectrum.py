@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nfgnn.propagate import scaled_laplacian
+from nfgnn.spectral import scaled_laplacian
 
 OnStep = Callable[[int, int], None]
 """Told how many sparse products of how many are done."""
@@ -58,7 +58,11 @@ def spectrum(
 
 def eigenvalues(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None) -> Tensor:
     """All eigenvalues of L, ascending, float64 ``[n]``; dense, so for small graphs."""
-    adjacency = scaled_laplacian(edge_index, edge_weight, num_nodes).adjacency(torch.float64).tensor.to_dense()
+    adjacency = (
+        scaled_laplacian(edge_index, edge_weight, num_nodes)
+        .adjacency(torch.float64)
+        .tensor.to_dense()
+    )
     values: Tensor = 1 - torch.linalg.eigvalsh(adjacency).flip(0)
     return values.clamp(0, 2)
 
@@ -94,7 +98,11 @@ def spectral_density(
 
 
 def chebyshev_moments(
-    edge_index: Tensor, z: Tensor, moments: int, edge_weight: Tensor | None = None, on_step: OnStep | None = None
+    edge_index: Tensor,
+    z: Tensor,
+    moments: int,
+    edge_weight: Tensor | None = None,
+    on_step: OnStep | None = None,
 ) -> Tensor:
     """:math:`z^T T_k(L - I) z / z^T z` for k below ``moments`` and every column of z, ``[moments, columns]``."""
     operator = scaled_laplacian(edge_index, edge_weight, len(z))
@@ -116,7 +124,9 @@ def cumulative(moments: Tensor, t: Tensor) -> Tensor:
     M = len(moments)
     k = torch.arange(M, dtype=torch.float64)
     width = math.pi / (M + 1)
-    damping = ((M - k + 1) * torch.cos(width * k) + torch.sin(width * k) / math.tan(width)) / (M + 1)
+    damping = ((M - k + 1) * torch.cos(width * k) + torch.sin(width * k) / math.tan(width)) / (
+        M + 1
+    )
     angle = torch.arccos(t.clamp(-1, 1))[:, None]
     waves = torch.sin(k[1:] * angle) / k[1:]
     damped = damping[:, None] * moments

@@ -58,7 +58,9 @@ def _correlation(own: Tensor, degree: Tensor, p: Tensor) -> dict[str, float]:
     variance = p * (1 - p)
     if float(variance.sum()) == 0:
         return {"correlation": math.nan, "correlation_error": math.nan}
-    squares = own * (1 - p).square() + (degree - own) * p.square()  # the pairs m = m' in the square of the sum
+    squares = (
+        own * (1 - p).square() + (degree - own) * p.square()
+    )  # the pairs m = m' in the square of the sum
     together = ((own - degree * p).square() - squares) / (degree * (degree - 1))
     rho = together.sum() / variance.sum()
     error = (together - rho * variance).square().sum().sqrt() / variance.sum()

@@ -22,10 +22,16 @@ def structure(edge_index: Tensor, num_nodes: int) -> dict[str, Any]:
     count, labels = _components(row, col, num_nodes)
     # In the double cover, in which every link leads to the other sheet, just the bipartite components fall in two.
     doubled = _components(
-        np.concatenate([row, row + num_nodes]), np.concatenate([col + num_nodes, col]), 2 * num_nodes
+        np.concatenate([row, row + num_nodes]),
+        np.concatenate([col + num_nodes, col]),
+        2 * num_nodes,
     )[0]
     return {
-        "degree": {"mean": float(degree.mean()), "median": float(np.median(degree)), "largest": int(degree.max())},
+        "degree": {
+            "mean": float(degree.mean()),
+            "median": float(np.median(degree)),
+            "largest": int(degree.max()),
+        },
         "isolated": int((degree == 0).sum()),
         "components": count,
         "largest_component": float(np.bincount(labels).max() / num_nodes),

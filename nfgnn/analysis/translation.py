@@ -15,9 +15,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 from torch import Tensor
 
-from nfgnn.basis import Basis, Chebyshev
-from nfgnn.basis.base import Response
-from nfgnn.propagate import polynomial_terms, scaled_laplacian
+from nfgnn.spectral import Basis, Chebyshev, polynomial_terms, scaled_laplacian
+from nfgnn.spectral.bases.base import Response
 
 
 def translate(
@@ -55,7 +54,9 @@ def translate(
 def hop_distance(edge_index: Tensor, node: int, num_nodes: int) -> Tensor:
     """The distance of every node from ``node`` in hops, int64 ``[n]``; -1 where there is no path."""
     row, col = edge_index.cpu().numpy()
-    matrix = sparse.csr_array((np.ones(len(row), dtype=np.int8), (row, col)), shape=(num_nodes, num_nodes))
+    matrix = sparse.csr_array(
+        (np.ones(len(row), dtype=np.int8), (row, col)), shape=(num_nodes, num_nodes)
+    )
     distance = dijkstra(matrix, indices=node, unweighted=True)
     return torch.from_numpy(np.where(np.isinf(distance), -1, distance).astype(np.int64))
 
@@ -63,4 +64,7 @@ def hop_distance(edge_index: Tensor, node: int, num_nodes: int) -> Tensor:
 def energy_by_hop(signal: Tensor, distance: Tensor, most: int) -> Tensor:
     """The share of a signal's energy at distance 0, 1, …, ``most``, float64 ``[most + 1]``: its localisation."""
     energy, near = signal.double().square(), (distance >= 0) & (distance <= most)
-    return torch.zeros(most + 1, dtype=torch.float64).index_add_(0, distance[near], energy[near]) / energy.sum()
+    return (
+        torch.zeros(most + 1, dtype=torch.float64).index_add_(0, distance[near], energy[near])
+        / energy.sum()
+    )

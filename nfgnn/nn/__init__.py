@@ -5,4 +5,14 @@ from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models import MLP, MODELS, NFGNN, PolyGNN, ScalableNFGNN
 
-__all__ = ["MLP", "MODELS", "NFGNN", "Linear", "NFConv", "PolyConv", "PolyGNN", "ScalableNFGNN", "dropout"]
+__all__ = [
+    "MLP",
+    "MODELS",
+    "NFGNN",
+    "Linear",
+    "NFConv",
+    "PolyConv",
+    "PolyGNN",
+    "ScalableNFGNN",
+    "dropout",
+]

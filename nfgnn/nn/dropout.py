@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, strided
 from torch.autograd import Function
 
-from nfgnn.propagate import CSR
-from nfgnn.propagate.function import quick, transforming
+from nfgnn.spectral import CSR
+from nfgnn.spectral.fast_apply import quick, transforming
 
 Rate = float | Tensor
 """A dropout rate: a number, or under ``vmap`` a scalar tensor that may differ from run to run."""

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn, strided
 
-from nfgnn.propagate import CSR
+from nfgnn.spectral import CSR
 
 
 class Linear(nn.Linear):

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from nfgnn.errors import UserError
-from nfgnn.propagate import CSR, ScaledLaplacian, scaled_laplacian
-from nfgnn.propagate.cache import TensorCache
+from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
+from nfgnn.tensor_cache import TensorCache
 
 _CACHE = TensorCache()
 
@@ -27,7 +27,9 @@ def link_matrix(
         rows: ``"raw"`` for A itself, ``"row"`` for rows that sum to one.
     """
     if num_nodes != known:
-        raise UserError(f"a model of links knows the {known} nodes it was trained on, this graph has {num_nodes}")
+        raise UserError(
+            f"a model of links knows the {known} nodes it was trained on, this graph has {num_nodes}"
+        )
     graph = scaled_laplacian(edge_index, edge_weight, num_nodes)
 
     def make() -> CSR:

@@ -2,15 +2,15 @@
 
 :func:`fit` is one run on a graph, :func:`fit_rows` one on rows of terms that were computed before;
 :class:`NodeClassifier` puts scikit-learn's words around both; :func:`run_experiment` does many seeds of one
-:class:`Experiment` into a run folder, :func:`~nfgnn.training.follow.run_in_processes` with several processes.
+:class:`Experiment` into a run folder, :func:`~nfgnn.training.distributed_runs.run_in_processes` with several processes.
 """
 
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig, TrainingConfig
 from nfgnn.training.fit import fit
 from nfgnn.training.history import History
-from nfgnn.training.rows import fit_rows
-from nfgnn.training.runs import Experiment, load_run, read_summary, run_experiment
+from nfgnn.training.minibatch import fit_rows
+from nfgnn.training.run_folder import Experiment, load_run, read_summary, run_experiment
 
 __all__ = [
     "Experiment",

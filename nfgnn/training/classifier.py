@@ -11,16 +11,16 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from nfgnn.data import FeatureScaling
 from nfgnn.errors import UserError
+from nfgnn.files import atomic_folder
 from nfgnn.training import row_data
-from nfgnn.training.atomic import atomic_folder
 from nfgnn.training.config import RunConfig
 from nfgnn.training.device import resolve_device as resolve_device
 from nfgnn.training.fit import OnEpoch, fit
 from nfgnn.training.history import History
 from nfgnn.training.metrics import accuracy
-from nfgnn.training.rows import fit_rows
-from nfgnn.transforms import FeatureScaling
+from nfgnn.training.minibatch import fit_rows
 
 
 class NodeClassifier:
@@ -29,7 +29,7 @@ class NodeClassifier:
     Args:
         model: name of the model, see ``nfgnn models``.
         preset: ``"best"``, ``"paper"`` or ``"none"``: where hyper-parameters that are not given come from
-            (:mod:`nfgnn.presets`, by dataset and protocol of the graph fitted).
+            (:mod:`nfgnn.training.presets`, by dataset and protocol of the graph fitted).
         seed: decides initial weights and dropout.
         device: ``"auto"`` is a GPU where there is one.
         **settings: hyper-parameters of the model (``K``, ``rank``, ``basis``, ``dropout``, …) and of the training
@@ -46,9 +46,21 @@ class NodeClassifier:
     """
 
     def __init__(
-        self, model: str = "NFGNN", *, preset: str = "best", seed: int = 0, device: str = "auto", **settings: Any
+        self,
+        model: str = "NFGNN",
+        *,
+        preset: str = "best",
+        seed: int = 0,
+        device: str = "auto",
+        **settings: Any,
     ) -> None:
-        self.model, self.preset, self.seed, self.device, self.settings = model, preset, seed, device, settings
+        self.model, self.preset, self.seed, self.device, self.settings = (
+            model,
+            preset,
+            seed,
+            device,
+            settings,
+        )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All arguments, as scikit-learn asks for them."""
@@ -69,7 +81,9 @@ class NodeClassifier:
                 self.settings[key] = value
         return self
 
-    def fit(self, data: Data, on_epoch: OnEpoch | None = None, checkpoint: Path | None = None) -> "NodeClassifier":
+    def fit(
+        self, data: Data, on_epoch: OnEpoch | None = None, checkpoint: Path | None = None
+    ) -> "NodeClassifier":
         """Learn from ``data.train_mask``, choose the epoch on ``data.val_mask``; torch's generator is left alone.
 
         Models that are trained on rows also take a store, ``split(Store.open(path).labels(), …)``; they write
@@ -82,7 +96,9 @@ class NodeClassifier:
             config = self.config_.training
             if row_data.by_rows(self.model_):
                 task = row_data.row_task(self.model_, data, self.scaling_)
-                self.history_: History = fit_rows(self.model_, task, config, self.seed, on_epoch, checkpoint)
+                self.history_: History = fit_rows(
+                    self.model_, task, config, self.seed, on_epoch, checkpoint
+                )
             else:
                 self.history_ = fit(self.model_, self._prepare(data), config, on_epoch)
         return self
@@ -94,7 +110,9 @@ class NodeClassifier:
             raise UserError(
                 f"the graph has no {' and no '.join(missing)}: make one with nfgnn.split(data, protocol, seed)"
             )
-        self.config_ = row_data.resolve_config(data, self.model, self.settings, data.get("protocol"), self.preset)
+        self.config_ = row_data.resolve_config(
+            data, self.model, self.settings, data.get("protocol"), self.preset
+        )
         self.scaling_ = row_data.scaling_of(data, self.config_.training.features)
         self.class_names_: list[str] | None = data.get("class_names")
         self.feature_names_: list[str] | None = data.get("feature_names")
@@ -130,7 +148,9 @@ class NodeClassifier:
         if self._by_rows(data):
             return self._for_rows(data, self.model_.row_coefficients)  # type: ignore[arg-type]
         if not hasattr(self.model_, "coefficients"):
-            raise UserError(f"{self.config_.model} has no polynomial filter, so it has no coefficients")
+            raise UserError(
+                f"{self.config_.model} has no polynomial filter, so it has no coefficients"
+            )
         with torch.no_grad():
             psi: Tensor = self.model_.eval().coefficients(*self._inputs(data))  # type: ignore[operator]
         return psi.detach().cpu()
@@ -152,7 +172,11 @@ class NodeClassifier:
         """The largest graph frequency that the filter assumes for this graph."""
         prop: Any = self.model_.prop
         store = row_data.store_of(data)
-        return float(prop.operator(*self._inputs(data)).lambda_max if store is None else store.manifest.lambda_max)
+        return float(
+            prop.operator(*self._inputs(data)).lambda_max
+            if store is None
+            else store.manifest.lambda_max
+        )
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to a new folder: ``classifier.json`` and ``weights.safetensors``, never a pickle."""
@@ -169,7 +193,9 @@ class NodeClassifier:
             if (value := getattr(self.scaling_, name)) is not None:
                 tensors[f"scaling.{name}"] = value.cpu()
         save_file(tensors, target / "weights.safetensors")
-        (target / "weights.safetensors").chmod(0o644)  # as all other files; it is made for its owner alone
+        (target / "weights.safetensors").chmod(
+            0o644
+        )  # as all other files; it is made for its owner alone
         description = {
             "config": self.config_.to_dict(),
             "seed": self.seed,
@@ -194,22 +220,35 @@ class NodeClassifier:
             config = RunConfig.from_dict(description["config"])
             self = cls(config.model, preset="none", seed=description["seed"], device=device)
             self.config_, self.history_ = config, History()
-            self.class_names_, self.feature_names_ = description["class_names"], description["feature_names"]
+            self.class_names_, self.feature_names_ = (
+                description["class_names"],
+                description["feature_names"],
+            )
             statistics = (tensors.get("scaling.mean"), tensors.get("scaling.deviation"))
             self.scaling_ = FeatureScaling(description["scaling"], *statistics)
             sizes = (description[f"num_{what}"] for what in ("features", "classes", "nodes"))
             self.model_ = self._build(*sizes)
-            state = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+            state = {
+                k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")
+            }
             self.model_.load_state_dict(state)
         except FileNotFoundError as error:
-            raise UserError(f"{folder} is not a saved model: {Path(error.filename).name} is missing") from None
+            raise UserError(
+                f"{folder} is not a saved model: {Path(error.filename).name} is missing"
+            ) from None
         except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
-            raise UserError(f"{folder} is not a saved model of this version, or it is damaged: {error}") from error
+            raise UserError(
+                f"{folder} is not a saved model of this version, or it is damaged: {error}"
+            ) from error
         return self
 
     def _build(self, num_features: int, num_classes: int, num_nodes: int) -> nn.Module:
         """A new model for a graph of this size; the size is kept."""
-        self.num_features_, self.num_classes_, self.num_nodes_ = num_features, num_classes, num_nodes
+        self.num_features_, self.num_classes_, self.num_nodes_ = (
+            num_features,
+            num_classes,
+            num_nodes,
+        )
         return self.config_.build(num_features, num_classes, num_nodes).to(self._device())
 
     def _device(self) -> torch.device:
@@ -224,7 +263,12 @@ class NodeClassifier:
 
     def _prepare(self, data: Data) -> Data:
         """The graph with scaled features, on the device."""
-        copy = Data(x=self.scaling_.apply(data.x), edge_index=data.edge_index, y=data.y, num_nodes=data.num_nodes)
+        copy = Data(
+            x=self.scaling_.apply(data.x),
+            edge_index=data.edge_index,
+            y=data.y,
+            num_nodes=data.num_nodes,
+        )
         for key in ("edge_weight", "train_mask", "val_mask"):
             if data.get(key) is not None:
                 copy[key] = data[key]
@@ -235,7 +279,9 @@ class NodeClassifier:
         self._check_fitted()
         features, _, _ = row_data.sizes(data)
         if features != self.num_features_:
-            raise UserError(f"the model was trained on {self.num_features_} features, this graph has {features}")
+            raise UserError(
+                f"the model was trained on {self.num_features_} features, this graph has {features}"
+            )
 
     def _by_rows(self, data: Data) -> bool:
         self._check(data)

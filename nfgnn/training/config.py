@@ -10,7 +10,7 @@ from torch import nn
 from nfgnn.errors import UserError
 from nfgnn.nn.conv import GATES
 from nfgnn.nn.models import find_model
-from nfgnn.presets import preset
+from nfgnn.training.presets import preset
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class TrainingConfig:
     epochs: int = 1000
     patience: int = 200
     features: str = "auto"
-    """Feature scaling: see :class:`nfgnn.transforms.FeatureScaling`."""
+    """Feature scaling: see :class:`nfgnn.data.FeatureScaling`."""
     label_smoothing: float = 0.0
     """Share of the target that the training loss spreads evenly over all classes; the validation loss has none."""
     batch_size: int = 0
@@ -49,14 +49,20 @@ class RunConfig:
 
     @classmethod
     def resolve(
-        cls, model: str, settings: Mapping[str, Any], dataset: str | None, protocol: str | None, kind: str = "best"
+        cls,
+        model: str,
+        settings: Mapping[str, Any],
+        dataset: str | None,
+        protocol: str | None,
+        kind: str = "best",
     ) -> "RunConfig":
         """The preset of the dataset, overridden by ``settings``; every value written out."""
         entry = find_model(model)
         defaults = {
             name: p.default
             for name, p in inspect.signature(entry.model).parameters.items()
-            if p.default is not inspect.Parameter.empty and name != "num_nodes"  # the graph's, not a setting
+            if p.default is not inspect.Parameter.empty
+            and name != "num_nodes"  # the graph's, not a setting
         }
         known = {f.name: f.default for f in fields(TrainingConfig)}
         values = {**_fitting(preset(entry.name, dataset, protocol, kind), settings), **settings}
@@ -66,7 +72,9 @@ class RunConfig:
                 raise UserError(f"{entry.name} has no setting '{key}': choose one of {choices}")
             values[key] = _coerce(key, value, (defaults | known)[key])
         hyper = {key: values.get(key, default) for key, default in defaults.items()}
-        return cls(entry.name, hyper, TrainingConfig(**{k: v for k, v in values.items() if k in known}))
+        return cls(
+            entry.name, hyper, TrainingConfig(**{k: v for k, v in values.items() if k in known})
+        )
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "RunConfig":
@@ -76,17 +84,27 @@ class RunConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """One flat table: the model's name and its settings."""
-        return {"model": self.model, **{k: v for k, v in self.settings().items() if k not in _UNSAID or v}}
+        return {
+            "model": self.model,
+            **{k: v for k, v in self.settings().items() if k not in _UNSAID or v},
+        }
 
     def settings(self) -> dict[str, Any]:
         """All hyper-parameters of the model and the training's."""
-        plain = {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in self.hyper.items()}
+        plain = {
+            k: v if isinstance(v, int | float | str | None) else str(v)
+            for k, v in self.hyper.items()
+        }
         return {**plain, **asdict(self.training)}
 
     def build(self, num_features: int, num_classes: int, num_nodes: int | None = None) -> nn.Module:
         """The model with fresh weights. Only one that asks for ``num_nodes``, such as LINK, is told it."""
         constructor = find_model(self.model).model
-        size = {"num_nodes": num_nodes} if "num_nodes" in inspect.signature(constructor).parameters else {}
+        size = (
+            {"num_nodes": num_nodes}
+            if "num_nodes" in inspect.signature(constructor).parameters
+            else {}
+        )
         try:
             model: nn.Module = constructor(num_features, num_classes, **size, **self.hyper)
         except ValueError as error:
@@ -94,13 +112,20 @@ class RunConfig:
         return model
 
 
-_UNSAID = ("batch_size", "label_smoothing")  # where 0: runs from before there was such a setting keep their name
+_UNSAID = (
+    "batch_size",
+    "label_smoothing",
+)  # where 0: runs from before there was such a setting keep their name
 
 
 def _fitting(preset: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """The preset without its gate, where the user wants fewer base filters than that gate can do with."""
     gate = GATES.get(preset.get("gate", ""))
-    if gate is None or "gate" in settings or settings.get("rank", gate.least_rank) >= gate.least_rank:
+    if (
+        gate is None
+        or "gate" in settings
+        or settings.get("rank", gate.least_rank) >= gate.least_rank
+    ):
         return preset
     return {key: value for key, value in preset.items() if key != "gate"}
 

@@ -17,7 +17,9 @@ def resolve_device(device: str) -> torch.device:
     except RuntimeError:
         raise UserError(f"device '{device}' is not known: use auto, cpu or cuda") from None
     if resolved.type == "cuda" and not cuda:
-        raise UserError(f"device '{device}' is not there: this machine or this build of torch has no CUDA GPU")
+        raise UserError(
+            f"device '{device}' is not there: this machine or this build of torch has no CUDA GPU"
+        )
     return resolved
 
 

@@ -14,16 +14,18 @@ from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
 from nfgnn.nn.models import MODELS
+from nfgnn.training.batched import Member, fit_many
 from nfgnn.training.config import TrainingConfig
-from nfgnn.training.fit_many import Member, fit_many
 from nfgnn.training.history import History
-from nfgnn.training.side_by_side import one_thread
+from nfgnn.training.process_pool import one_thread
 
 OnEpoch = Callable[[History], None]
 Inputs = tuple[Tensor, Tensor, Tensor | None]
 
 
-def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch | None = None) -> History:
+def fit(
+    model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch | None = None
+) -> History:
     """Train ``model`` on ``data`` (masks, scaled features) and leave it with the weights of least validation loss.
 
     Randomness (dropout) comes from torch's global generator: seed it first.
@@ -32,7 +34,9 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
     fitted alone in the same way. ``training_loss(x, edge_index, edge_weight, nodes, y)`` stands in for the
     cross-entropy of the logits.
     """
-    if data.x.is_cuda and any(entry.model is type(model) and entry.many_seeds for entry in MODELS.values()):
+    if data.x.is_cuda and any(
+        entry.model is type(model) and entry.many_seeds for entry in MODELS.values()
+    ):
         return _fit_on_gpu(model, data, config, on_epoch)
     for part, epochs in getattr(model, "pretraining", list)():
         fit(part, data, replace(config, epochs=epochs))
@@ -41,7 +45,12 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
     inputs = (data.x, data.edge_index, data.get("edge_weight"))
     optimizer = _Adam(parameter_groups(model, config))
     weights = [t for t in model.state_dict().values() if t.is_floating_point()]
-    best, best_loss, history, start = [w.clone() for w in weights], float("inf"), History(), time.perf_counter()
+    best, best_loss, history, start = (
+        [w.clone() for w in weights],
+        float("inf"),
+        History(),
+        time.perf_counter(),
+    )
     with threads_for(stored_values(data.x), model, data.x.device):
         for epoch in range(config.epochs + 1):
             logits, held = _passes(model, inputs, epoch < config.epochs)
@@ -70,7 +79,9 @@ def fit(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch 
     return history
 
 
-def _fit_on_gpu(model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch | None) -> History:
+def _fit_on_gpu(
+    model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch | None
+) -> History:
     """A single run through the trainer of many, which captures its epochs."""
     member = Member(model, data.train_mask, data.val_mask, config)
     tell = None if on_epoch is None else lambda histories: on_epoch(histories[0])
@@ -89,7 +100,12 @@ def _passes(model: nn.Module, inputs: Inputs, more: bool) -> tuple[Tensor | None
 
 
 def training_loss(
-    model: nn.Module, inputs: Inputs, nodes: Tensor, y: Tensor, label_smoothing: float, logits: Tensor | None = None
+    model: nn.Module,
+    inputs: Inputs,
+    nodes: Tensor,
+    y: Tensor,
+    label_smoothing: float,
+    logits: Tensor | None = None,
 ) -> Tensor:
     """The model's own loss on the training nodes if it defines one, else the cross-entropy of its logits."""
     if hasattr(model, "training_loss"):
@@ -120,7 +136,9 @@ class _Adam:
         for group in groups:
             for p in group["params"]:
                 p.grad = None
-            group["means"], group["squares"] = ([torch.zeros_like(p) for p in group["params"]] for _ in range(2))
+            group["means"], group["squares"] = (
+                [torch.zeros_like(p) for p in group["params"]] for _ in range(2)
+            )
             group["steps"] = [torch.zeros((), device=p.device) for p in group["params"]]
 
     @torch.no_grad()
@@ -143,7 +161,9 @@ class _Adam:
 def _nodes(data: Data, mask: str) -> Tensor:
     nodes: Tensor = data[mask].nonzero().flatten()
     if nodes.numel() == 0:
-        raise UserError(f"{mask} is empty: training needs nodes to train on and nodes to validate on")
+        raise UserError(
+            f"{mask} is empty: training needs nodes to train on and nodes to validate on"
+        )
     return nodes
 
 

@@ -36,7 +36,9 @@ class History:
     def check(self) -> None:
         """Tell the user where training came to nothing."""
         if self.diverged:
-            raise UserError("the validation loss was never a number: lower the learning rates (lr, filter_lr)")
+            raise UserError(
+                "the validation loss was never a number: lower the learning rates (lr, filter_lr)"
+            )
 
     def should_stop(self, patience: int) -> bool:
         """Whether the newest validation loss exceeds the mean of the ``patience`` values before it."""
@@ -49,4 +51,6 @@ class History:
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["epoch", "train_loss", "val_loss", "val_accuracy"])
-            writer.writerows(zip(range(self.epochs), self.train_loss, self.val_loss, self.val_accuracy))
+            writer.writerows(
+                zip(range(self.epochs), self.train_loss, self.val_loss, self.val_accuracy)
+            )

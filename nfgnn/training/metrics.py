@@ -25,7 +25,11 @@ def scores(probabilities: Tensor, data: Data) -> dict[str, float]:
     """Accuracy (and ROC-AUC where the graph asks for it) on every mask: ``train_accuracy``, ``val_accuracy``,
     ``test_accuracy``; under the inductive protocol ``observed_accuracy`` and ``unobserved_accuracy`` in its place."""
     inductive = data.get("unobserved_mask") is not None
-    parts = {"train": "train_mask", "val": "val_mask", "observed" if inductive else "test": "test_mask"}
+    parts = {
+        "train": "train_mask",
+        "val": "val_mask",
+        "observed" if inductive else "test": "test_mask",
+    }
     parts |= {"unobserved": "unobserved_mask"} if inductive else {}
     found = {}
     for name, mask in parts.items():

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from nfgnn.errors import UserError
-from nfgnn.scale.cluster import ray_cluster
-from nfgnn.training.follow import from_plain, plain, run_in_processes
-from nfgnn.training.processes import Processes
+from nfgnn.store.cluster import ray_cluster
+from nfgnn.training.distributed import Processes
+from nfgnn.training.distributed_runs import from_plain, plain, run_in_processes
 from nfgnn.training.row_data import store_of
-from nfgnn.training.runs import Experiment, read_summary
+from nfgnn.training.run_folder import Experiment, read_summary
 
 _RESTARTS = 3
 
@@ -40,7 +40,9 @@ def train_on_ray(
         from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
         from ray.train.torch import TorchTrainer
     except ImportError:
-        raise UserError("--engine ray needs Ray: install it with `pip install 'nfgnn[cluster]'`") from None
+        raise UserError(
+            "--engine ray needs Ray: install it with `pip install 'nfgnn[cluster]'`"
+        ) from None
     store = store_of(experiment.data)
     if store is None:
         raise UserError("--engine ray trains on a store: make one with `nfgnn precompute`")
@@ -49,7 +51,12 @@ def train_on_ray(
     scratch = folder.with_name(f".{folder.name}.ray")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    what = {**plain(experiment, store.path), "folder": str(folder), "scratch": str(scratch), "resume": resume}
+    what = {
+        **plain(experiment, store.path),
+        "folder": str(folder),
+        "scratch": str(scratch),
+        "resume": resume,
+    }
     try:
         with ray_cluster(address, say, cpus=max(2, workers)) as ray:
             gpus = ray.cluster_resources().get("GPU", 0)
@@ -57,10 +64,14 @@ def train_on_ray(
                 _work,
                 train_loop_config=what,
                 scaling_config=ScalingConfig(num_workers=workers, use_gpu=gpus >= workers),
-                run_config=RunConfig(storage_path=str(scratch), failure_config=FailureConfig(max_failures=_RESTARTS)),
+                run_config=RunConfig(
+                    storage_path=str(scratch), failure_config=FailureConfig(max_failures=_RESTARTS)
+                ),
             ).fit()
     except TrainingFailedError as error:
-        raise UserError(f"the training on Ray failed: {_reason(error)}; --resume goes on where it was") from None
+        raise UserError(
+            f"the training on Ray failed: {_reason(error)}; --resume goes on where it was"
+        ) from None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return read_summary(folder)

@@ -7,15 +7,15 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from nfgnn.basis import resolve_basis
+from nfgnn.data import FeatureScaling, observed_part
 from nfgnn.errors import UserError
 from nfgnn.nn.models import Scalable, find_model
-from nfgnn.propagate.cache import TensorCache
-from nfgnn.scale import Store
-from nfgnn.scale.loader import MemoryRows, RowLoader, RowSource
+from nfgnn.spectral import resolve_basis
+from nfgnn.store import Store
+from nfgnn.store.loader import MemoryRows, RowLoader, RowSource
+from nfgnn.tensor_cache import TensorCache
 from nfgnn.training.config import RunConfig
-from nfgnn.training.rows import RowTask
-from nfgnn.transforms import FeatureScaling, observed_part
+from nfgnn.training.minibatch import RowTask
 
 _MADE_BY = ("K", "basis", "self_loops", "lambda_max")
 _LAST: dict[Any, TensorCache] = {}
@@ -45,7 +45,11 @@ def _nothing_unobserved(store: Store) -> UserError:
 def sizes(data: Data) -> tuple[int, int, int]:
     """Features, classes and nodes."""
     store = store_of(data)
-    return data.num_features if store is None else store.manifest.num_features, data.num_classes, data.num_nodes
+    return (
+        data.num_features if store is None else store.manifest.num_features,
+        data.num_classes,
+        data.num_nodes,
+    )
 
 
 def scaling_of(data: Data, how: str) -> FeatureScaling:
@@ -54,7 +58,9 @@ def scaling_of(data: Data, how: str) -> FeatureScaling:
     return FeatureScaling.fit(data.x, how) if store is None else store.scaling
 
 
-def resolve_config(data: Data, model: str, settings: Mapping[str, Any], protocol: str | None, preset: str) -> RunConfig:
+def resolve_config(
+    data: Data, model: str, settings: Mapping[str, Any], protocol: str | None, preset: str
+) -> RunConfig:
     """:meth:`RunConfig.resolve` for a graph; for a store with the settings that its terms were made by."""
     store = store_of(data)
     if store is None:
@@ -85,7 +91,12 @@ def check_model(model: nn.Module, data: Data) -> None:
     if store is None or not by_rows(model):
         return
     prop = model.prop
-    ours = {"K": prop.K, "basis": str(prop.basis), "self_loops": prop.self_loops, "lambda_max": prop.lambda_max}
+    ours = {
+        "K": prop.K,
+        "basis": str(prop.basis),
+        "self_loops": prop.self_loops,
+        "lambda_max": prop.lambda_max,
+    }
     for key, value in ours.items():
         if (theirs := getattr(store.manifest, key)) != value:
             raise UserError(
@@ -101,7 +112,9 @@ def row_source(model: Scalable, data: Data, scaling: FeatureScaling) -> RowSourc
         check_model(model, data)
         return store
     prop = model.prop
-    statistics = [None if v is None else tuple(v.tolist()) for v in (scaling.mean, scaling.deviation)]
+    statistics = [
+        None if v is None else tuple(v.tolist()) for v in (scaling.mean, scaling.deviation)
+    ]
     key = (scaling.how, *statistics, str(prop.basis), prop.K, prop.self_loops, prop.lambda_max)
     if key not in _LAST:
         _LAST.clear()  # the terms are large: those of one setting at a time
@@ -124,7 +137,9 @@ def row_task(model: Scalable, data: Data, scaling: FeatureScaling) -> RowTask:
     return RowTask(row_source(model, data, scaling), data.y, train, val)
 
 
-def for_all_rows(source: RowSource, count: int, device: torch.device, function: Callable[[Tensor], Tensor]) -> Tensor:
+def for_all_rows(
+    source: RowSource, count: int, device: torch.device, function: Callable[[Tensor], Tensor]
+) -> Tensor:
     """``function`` of every row, a batch at a time, on the CPU."""
     everything = torch.arange(count)
     loader = RowLoader(source, everything, everything, 4096, None, device)

@@ -18,9 +18,9 @@ from nfgnn.analysis import (
     local_homophily,
 )
 from nfgnn.analysis.jaccard import INTERVALS
-from nfgnn.basis import Chebyshev
-from nfgnn.basis.response import high_pass, low_pass
-from nfgnn.datasets import mixed_graph
+from nfgnn.data import mixed_graph
+from nfgnn.spectral import Chebyshev
+from nfgnn.spectral.response import high_pass, low_pass
 
 
 def test_responses_of_known_filters() -> None:
@@ -45,7 +45,9 @@ def test_subsets_are_the_papers() -> None:
     }
 
 
-def pair_means(edge_index: torch.Tensor, y: torch.Tensor, psi: torch.Tensor) -> dict[tuple[int, int], list[float]]:
+def pair_means(
+    edge_index: torch.Tensor, y: torch.Tensor, psi: torch.Tensor
+) -> dict[tuple[int, int], list[float]]:
     n, found = len(y), {}
     neighbours = [set(edge_index[1][edge_index[0] == v].tolist()) for v in range(n)]
     for i in range(n):
@@ -55,7 +57,9 @@ def pair_means(edge_index: torch.Tensor, y: torch.Tensor, psi: torch.Tensor) -> 
                 continue
             common = len(neighbours[i] & neighbours[j])
             interval = (union - common) * 5 // union  # whole numbers: no rounding
-            found.setdefault((int(y[i] != y[j]), interval), []).append(float((psi[i] - psi[j]).norm()))
+            found.setdefault((int(y[i] != y[j]), interval), []).append(
+                float((psi[i] - psi[j]).norm())
+            )
     return found
 
 
@@ -81,13 +85,20 @@ def test_sampled_pairs_are_within_their_error() -> None:
     edge_index = random_graph(300, 0.03, 2)
     y = torch.randint(0, 3, (300,), generator=generator)
     psi = y[:, None] + 0.3 * torch.randn(300, 3, generator=generator)
-    exact, sampled = distance_by_jaccard(edge_index, y, psi), distance_by_jaccard(edge_index, y, psi, anchors=100)
+    exact, sampled = (
+        distance_by_jaccard(edge_index, y, psi),
+        distance_by_jaccard(edge_index, y, psi, anchors=100),
+    )
     enough = sampled.pairs > 200
     assert enough.sum() >= 4
     assert sampled.anchors == 100
     assert (np.abs(sampled.mean - exact.mean)[enough] < 4 * sampled.error[enough]).all()
-    tries = [distance_by_jaccard(edge_index, y, psi, anchors=100, seed=s).mean[0, -1] for s in range(40)]
-    assert np.std(tries) == pytest.approx(sampled.error[0, -1], rel=0.4)  # the stated error is the true one
+    tries = [
+        distance_by_jaccard(edge_index, y, psi, anchors=100, seed=s).mean[0, -1] for s in range(40)
+    ]
+    assert np.std(tries) == pytest.approx(
+        sampled.error[0, -1], rel=0.4
+    )  # the stated error is the true one
 
 
 def test_intervals_of_homophily() -> None:
@@ -124,7 +135,10 @@ def test_spread_by_definition() -> None:
         links = (row == v).nonzero().flatten().tolist()
         pairs = [float(e[a] * e[b]) for a in links for b in links if a != b]
         if pairs:
-            above, below = above + sum(pairs) / len(pairs), below + float(p[links[0]] * (1 - p[links[0]]))
+            above, below = (
+                above + sum(pairs) / len(pairs),
+                below + float(p[links[0]] * (1 - p[links[0]])),
+            )
     assert found["correlation"] == pytest.approx(above / below)
     h = local_homophily(edge_index, y)
     assert found["above_half"] == pytest.approx(float((h[~h.isnan()] > 0.5).double().mean()))
@@ -133,4 +147,6 @@ def test_spread_by_definition() -> None:
 def test_no_labels_no_spread() -> None:
     y = torch.full((10,), -1)
     edge_index = random_graph(10, 0.5, 0)
-    assert all(math.isnan(v) for v in homophily_spread(class_counts(edge_index, y), y, edge_index).values())
+    assert all(
+        math.isnan(v) for v in homophily_spread(class_counts(edge_index, y), y, edge_index).values()
+    )

@@ -8,7 +8,7 @@ from conftest import random_graph
 from torch_geometric.utils import homophily as pyg_homophily
 
 from nfgnn.analysis.homophily import homophily, label_informativeness, local_homophily
-from nfgnn.datasets import mixed_graph
+from nfgnn.data import mixed_graph
 from nfgnn.errors import UserError
 
 
@@ -37,8 +37,14 @@ def test_equals_pyg(seed: int) -> None:
     edge_index = random_graph(60, 0.1, seed)
     y = torch.randint(0, 4, (60,), generator=torch.Generator().manual_seed(seed))
     measures = homophily(edge_index, y, isolated="zero")
-    for ours, theirs in (("node", "node"), ("edge", "edge"), ("class_insensitive", "edge_insensitive")):
-        assert measures[ours] == pytest.approx(float(pyg_homophily(edge_index, y, method=theirs)), abs=1e-6)
+    for ours, theirs in (
+        ("node", "node"),
+        ("edge", "edge"),
+        ("class_insensitive", "edge_insensitive"),
+    ):
+        assert measures[ours] == pytest.approx(
+            float(pyg_homophily(edge_index, y, method=theirs)), abs=1e-6
+        )
 
 
 def test_unlabelled_nodes_and_their_links_do_not_count() -> None:

@@ -47,7 +47,9 @@ def test_against_all_distances(graph: Graph, hops: int, within: bool) -> None:
     counts = class_counts(edge_index, y, hops, within)
     classes = max(1, max(labels) + 1)
     for v in range(n):
-        around = [labels[u] for u in range(n) if (1 <= d[v][u] <= hops if within else d[v][u] == hops)]
+        around = [
+            labels[u] for u in range(n) if (1 <= d[v][u] <= hops if within else d[v][u] == hops)
+        ]
         around = [label for label in around if label >= 0]
         assert counts[v].tolist() == [around.count(c) for c in range(classes)]
         if not around:
@@ -82,11 +84,15 @@ def test_blocks_do_not_change_the_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     one_way = torch.randint(0, 200, (2, 600), generator=generator)
     hub = torch.stack([torch.zeros(150, dtype=torch.long), torch.arange(1, 151)])
     links = torch.cat([one_way, hub], 1)
-    edge_index = torch.cat([links, links.flip(0)], 1)  # with repeated links and loops: the counts know sets only
+    edge_index = torch.cat(
+        [links, links.flip(0)], 1
+    )  # with repeated links and loops: the counts know sets only
     y = torch.randint(-1, 5, (200,), generator=generator)
     whole = nested_class_counts(edge_index, y, 3)
     rows: list[tuple[int, int]] = []
-    monkeypatch.setattr("nfgnn.analysis.neighbourhood.row_blocks", lambda m, h: row_blocks(m, h, entries=400))
+    monkeypatch.setattr(
+        "nfgnn.analysis.neighbourhood.row_blocks", lambda m, h: row_blocks(m, h, entries=400)
+    )
     cut = nested_class_counts(edge_index, y, 3, lambda *done: rows.append(done))
     assert len(rows) > 20
     assert rows[-1] == (200, 200)

@@ -24,7 +24,9 @@ CLASSES = (2, 3, 4, 7, 40)
 @pytest.mark.parametrize("steps", [1, 2, 3, 4])
 def test_powers_of_the_transition_matrix(classes: int, steps: int) -> None:
     for alpha in ALPHAS[::20]:
-        chain = torch.full((classes, classes), (1 - alpha) / (classes - 1), dtype=torch.float64).fill_diagonal_(alpha)
+        chain = torch.full(
+            (classes, classes), (1 - alpha) / (classes - 1), dtype=torch.float64
+        ).fill_diagonal_(alpha)
         expected = float(torch.linalg.matrix_power(chain, steps)[0, 0])
         assert same_class_probability(alpha, classes, steps) == pytest.approx(expected)
 
@@ -49,7 +51,9 @@ def test_thresholds(classes: int) -> None:
             assert epsilon >= 0  # Remark 2, equality at 1/2
         assert a < ALWAYS_HOMOPHILIC or epsilon > 0  # Remark 1
         if abs(a - 1 / classes) > 1e-9:
-            assert gains_from_two_hops(a, classes) == (same_class_probability(a, classes) > a)  # Proposition 2
+            assert gains_from_two_hops(a, classes) == (
+                same_class_probability(a, classes) > a
+            )  # Proposition 2
 
 
 def test_where_the_bound_is_tight() -> None:
@@ -58,7 +62,8 @@ def test_where_the_bound_is_tight() -> None:
 
 
 @pytest.mark.parametrize(
-    ("alpha", "classes", "hops"), [(0.2, 5, 2), (0.75, 3, 2), (0.05, 4, 2), (0.4, 2, 4), (0.6, 4, 1)]
+    ("alpha", "classes", "hops"),
+    [(0.2, 5, 2), (0.75, 3, 2), (0.05, 4, 2), (0.4, 2, 4), (0.6, 4, 1)],
 )
 def test_simulation_agrees_within_its_error(alpha: float, classes: int, hops: int) -> None:
     estimate, error = simulate_same_class(alpha, classes, hops, nodes=400, trees=30)

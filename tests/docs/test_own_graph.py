@@ -8,7 +8,7 @@ import pytest
 from pyarrow import csv
 from test_readme import REPOSITORY, blocks, run_command
 
-from nfgnn.datasets.registry import REGISTRY
+from nfgnn.data.registry import REGISTRY
 
 
 def test_the_walk_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +32,7 @@ def test_the_walk_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_example_in_the_text_is_the_template(tmp_path: Path) -> None:
-    from nfgnn.datasets.template import write_template
+    from nfgnn.data.template import write_template
 
     page = (REPOSITORY / "docs/own-graph.md").read_text(encoding="utf-8")
     for file in sorted(write_template(tmp_path / "t").iterdir()):
@@ -44,5 +44,11 @@ def test_the_table_of_names_is_complete(name: str) -> None:
     entry = REGISTRY[name]
     rows = (REPOSITORY / "docs/datasets.md").read_text(encoding="utf-8").splitlines()
     row = next(line for line in rows if line.startswith(f"| `{name}` |"))
-    for part in (f"{entry.nodes:,}", f"{entry.edges:,}", f"{entry.features:,}", str(entry.classes), entry.source):
+    for part in (
+        f"{entry.nodes:,}",
+        f"{entry.edges:,}",
+        f"{entry.features:,}",
+        str(entry.classes),
+        entry.source,
+    ):
         assert part in row

@@ -3,15 +3,14 @@
 import pytest
 import torch
 from conftest import random_graph
-from dense import adjacency
-from dense import scaled_laplacian as dense_laplacian
+from helpers.dense import adjacency
+from helpers.dense import scaled_laplacian as dense_laplacian
 
 from nfgnn import NodeClassifier, load_dataset, split
-from nfgnn.basis import BASES, resolve_basis
 from nfgnn.errors import UserError
 from nfgnn.nn import NFConv, PolyConv
 from nfgnn.nn.models import NFGNN
-from nfgnn.propagate import neighbourhood_means, scaled_laplacian
+from nfgnn.spectral import BASES, neighbourhood_means, resolve_basis, scaled_laplacian
 
 N, CHANNELS, K = 24, 4, 5
 
@@ -21,7 +20,9 @@ def graph_with_an_isolated_node() -> torch.Tensor:
     return edge_index[:, (edge_index != 7).all(0)]
 
 
-def literal(conv: NFConv, x: torch.Tensor, edge_index: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def literal(
+    conv: NFConv, x: torch.Tensor, edge_index: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Node by node in float64, from the formulas of the docstring."""
     A, X = adjacency(edge_index, N), x.double()
     t, U = torch.linalg.eigh(dense_laplacian(edge_index, N))
@@ -36,7 +37,11 @@ def literal(conv: NFConv, x: torch.Tensor, edge_index: torch.Tensor) -> tuple[to
             a[i, k] = own @ other / (own.norm() * other.norm()) if other.norm() > 1e-6 else 0.0
     P = A / A.sum(1, keepdim=True).clamp(min=1)
     H = torch.cat([a, P @ a, P @ P @ a], 1)
-    w1, b1, w2, b2 = (v.detach().double() for lin in (conv.gate.lin1, conv.gate.lin2) for v in (lin.weight, lin.bias))
+    w1, b1, w2, b2 = (
+        v.detach().double()
+        for lin in (conv.gate.lin1, conv.gate.lin2)
+        for v in (lin.weight, lin.bias)
+    )
     shares = ((H @ w1.T + b1).clamp(min=0) @ w2.T + b2).softmax(1)
     psi = shares @ conv.gate.gamma.detach().double().T
     return sum(psi[:, k, None] * terms[k] for k in range(K + 1)), psi
@@ -78,7 +83,9 @@ def test_gradients_of_its_parameters() -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_neighbourhood_means(weighted: bool, self_loops: bool) -> None:
     edge_index, x = graph_with_an_isolated_node(), torch.randn(N, 3, dtype=torch.float64)
-    key = edge_index.min(0).values * N + edge_index.max(0).values  # the same weight in both directions
+    key = (
+        edge_index.min(0).values * N + edge_index.max(0).values
+    )  # the same weight in both directions
     weight = 0.5 + (key % 7).double() if weighted else None
     A = adjacency(edge_index, N, weight) + self_loops * torch.eye(N)
     P = A / A.sum(1, keepdim=True).clamp(min=1e-12)
@@ -95,8 +102,12 @@ def test_link_branch_reads_adjacency_rows(link: str) -> None:
     A = adjacency(edge_index, N).float()
     A = A / A.sum(1, keepdim=True).clamp(min=1) if link == "row" else A
     h = x @ mlp.lins[0].weight.T + mlp.lins[0].bias + A @ mlp.lin_link.weight.T
-    h = ((h - h.mean(0)) / (h.var(0, unbiased=False) + 1e-5).sqrt()).relu()  # the norm's scale and shift are 1 and 0
-    torch.testing.assert_close(model.scores(x, edge_index), h @ mlp.lins[1].weight.T + mlp.lins[1].bias)
+    h = (
+        (h - h.mean(0)) / (h.var(0, unbiased=False) + 1e-5).sqrt()
+    ).relu()  # the norm's scale and shift are 1 and 0
+    torch.testing.assert_close(
+        model.scores(x, edge_index), h @ mlp.lins[1].weight.T + mlp.lins[1].bias
+    )
 
 
 def test_links_in_the_scores_are_a_logistic_regression_beside_the_mlp() -> None:

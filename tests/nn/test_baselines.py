@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import random_graph
-from dense import adjacency, normalised
+from helpers.dense import adjacency, normalised
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric import nn as pyg
@@ -67,7 +67,9 @@ def test_gat_is_a_stack_of_gat_conv(graph: tuple[Tensor, Tensor]) -> None:
     for conv, layer, bias in zip(convs, (model.first, model.last), (model.bias, model.out_bias)):
         copy({conv.lin.weight: layer.lin.weight, conv.bias: bias})
         copy({conv.att_src: layer.att_src, conv.att_dst: layer.att_dst})
-    torch.testing.assert_close(model(x, edge_index), convs[1](F.elu(convs[0](x, edge_index)), edge_index))
+    torch.testing.assert_close(
+        model(x, edge_index), convs[1](F.elu(convs[0](x, edge_index)), edge_index)
+    )
 
 
 @pytest.mark.parametrize("K", [0, 1, 2, 5])
@@ -76,8 +78,13 @@ def test_chebnet_is_a_stack_of_cheb_conv(graph: tuple[Tensor, Tensor], K: int) -
     model = baseline("ChebNet", K=K)
     convs = pyg.ChebConv(FEATURES, 32, K=K + 1), pyg.ChebConv(32, CLASSES, K=K + 1)
     for conv, lin, bias in zip(convs, model.lins, model.biases):
-        copy({conv.bias: bias} | dict(zip([term.weight for term in conv.lins], lin.weight.chunk(K + 1))))
-    torch.testing.assert_close(model(x, edge_index), convs[1](F.relu(convs[0](x, edge_index)), edge_index))
+        copy(
+            {conv.bias: bias}
+            | dict(zip([term.weight for term in conv.lins], lin.weight.chunk(K + 1)))
+        )
+    torch.testing.assert_close(
+        model(x, edge_index), convs[1](F.relu(convs[0](x, edge_index)), edge_index)
+    )
 
 
 def test_sgc_is_sg_conv(graph: tuple[Tensor, Tensor]) -> None:
@@ -118,11 +125,17 @@ def test_fagcn_is_a_stack_of_fa_conv(graph: tuple[Tensor, Tensor]) -> None:
 
 
 @pytest.mark.parametrize("name", ["GPRGNN", "APPNP"])
-def test_walks_are_a_polynomial_on_the_exact_eigenbasis(graph: tuple[Tensor, Tensor], name: str) -> None:
+def test_walks_are_a_polynomial_on_the_exact_eigenbasis(
+    graph: tuple[Tensor, Tensor], name: str
+) -> None:
     x, edge_index = graph
     model = baseline(name, K=6, alpha=0.3)
     s, U = torch.linalg.eigh(normalised(adjacency(edge_index, N) + torch.eye(N)))
-    gamma = [0.3 * 0.7**k for k in range(6)] + [0.7**6] if name == "APPNP" else model.prop.gamma.tolist()
+    gamma = (
+        [0.3 * 0.7**k for k in range(6)] + [0.7**6]
+        if name == "APPNP"
+        else model.prop.gamma.tolist()
+    )
     response = sum(g * s**k for k, g in enumerate(gamma))
     torch.testing.assert_close(model(x, edge_index), U @ (response[:, None] * (U.T @ model.mlp(x))))
 
@@ -132,7 +145,9 @@ def test_gprgnn_starts_as_personalised_pagerank() -> None:
     torch.testing.assert_close(gamma.data, torch.tensor([0.2, 0.16, 0.128, 0.512]))
 
 
-def test_bernnet_is_bernsteins_polynomial_on_the_exact_eigenbasis(graph: tuple[Tensor, Tensor]) -> None:
+def test_bernnet_is_bernsteins_polynomial_on_the_exact_eigenbasis(
+    graph: tuple[Tensor, Tensor],
+) -> None:
     x, edge_index = graph
     model = baseline("BernNet", K=8)
     theta = model.prop.gamma.relu().tolist()
@@ -199,7 +214,9 @@ def test_bmgcn_is_its_formula(graph: tuple[Tensor, Tensor], self_loop: float) ->
 
     torch.testing.assert_close(model.block_matrix, H)
     torch.testing.assert_close(model(x, edge_index), hidden)
-    torch.testing.assert_close(loss, F.cross_entropy(hidden[nodes], y) + F.cross_entropy(scores[nodes], y))
+    torch.testing.assert_close(
+        loss, F.cross_entropy(hidden[nodes], y) + F.cross_entropy(scores[nodes], y)
+    )
 
 
 class SparseProducts(TorchDispatchMode):

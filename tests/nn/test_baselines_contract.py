@@ -18,8 +18,8 @@ from torch_geometric.data import Data
 import nfgnn
 from nfgnn import NodeClassifier, split
 from nfgnn.nn import MODELS
-from nfgnn.presets import preset
 from nfgnn.training import RunConfig
+from nfgnn.training.presets import preset
 
 N, FEATURES, CLASSES = 40, 7, 3
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -42,7 +42,9 @@ def build(name: str) -> nn.Module:
 
 @every_model
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
-def test_trains_and_comes_back_from_disk(name: str, layout: str, data: Data, tmp_path: Path) -> None:
+def test_trains_and_comes_back_from_disk(
+    name: str, layout: str, data: Data, tmp_path: Path
+) -> None:
     if layout == "sparse":
         data.x = data.x.to_sparse_csr()
     classifier = NodeClassifier(name, device="cpu", epochs=2).fit(data)
@@ -57,13 +59,17 @@ def test_trains_and_comes_back_from_disk(name: str, layout: str, data: Data, tmp
 @every_model
 def test_sparse_features_mean_the_same(name: str, data: Data) -> None:
     model = build(name)
-    torch.testing.assert_close(model(data.x.to_sparse_csr(), data.edge_index), model(data.x, data.edge_index))
+    torch.testing.assert_close(
+        model(data.x.to_sparse_csr(), data.edge_index), model(data.x, data.edge_index)
+    )
 
 
 @every_model
 def test_every_parameter_is_trained(name: str, data: Data) -> None:
     model = build(name)
-    loss = getattr(model, "training_loss", lambda *inputs: model(*inputs[:3])[inputs[3]].logsumexp(1).sum())
+    loss = getattr(
+        model, "training_loss", lambda *inputs: model(*inputs[:3])[inputs[3]].logsumexp(1).sum()
+    )
     loss(data.x, data.edge_index, None, torch.arange(N), data.y).backward()
     assert all(p.grad is not None for p in model.parameters() if p.requires_grad)
 
@@ -147,11 +153,19 @@ assert classifier.history_.epochs == 3
 
 def test_a_new_model_is_one_file_and_one_table(tmp_path: Path) -> None:
     package = tmp_path / "nfgnn"
-    shutil.copytree(Path(nfgnn.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(nfgnn.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
+    )
     (package / "nn" / "models" / "toy.py").write_text(TOY)
     (package / "presets" / "toy.toml").write_text("[default]\ngain = 2.0\nlr = 0.5\nepochs = 3\n")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     for command in (["-c", USE], ["-m", "nfgnn", "models", "Toy", "--json"]):
-        done = subprocess.run([sys.executable, *command], env=environment, cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, *command],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0, done.stderr
     assert '"Toy"' in done.stdout

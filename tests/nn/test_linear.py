@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from nfgnn.nn import MLP, Linear, dropout
-from nfgnn.propagate import CSR
+from nfgnn.spectral import CSR
 
 
 @pytest.fixture
@@ -23,7 +23,9 @@ def test_sparse_features_give_what_dense_ones_give(features: torch.Tensor) -> No
     torch.testing.assert_close(grads[0], grads[1])
 
 
-def test_dropout_on_stored_values_equals_dropout_on_the_matrix_under_the_same_mask(features: torch.Tensor) -> None:
+def test_dropout_on_stored_values_equals_dropout_on_the_matrix_under_the_same_mask(
+    features: torch.Tensor,
+) -> None:
     torch.manual_seed(1)
     dropped = dropout(features.to_sparse_csr(), 0.5, training=True)
     assert isinstance(dropped, CSR)

@@ -3,26 +3,31 @@
 import pytest
 import torch
 from conftest import random_graph
-from dense import scaled_laplacian as dense_laplacian
+from helpers.dense import scaled_laplacian as dense_laplacian
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nfgnn.basis import BASES, resolve_basis
 from nfgnn.nn import NFConv
 from nfgnn.nn.conv import GATES
+from nfgnn.spectral import BASES, resolve_basis
 
 N, CHANNELS = 30, 4
 ROWWISE = [name for name, gate in GATES.items() if gate.rowwise]
 
 
-def algorithm_1(conv: NFConv, x: torch.Tensor, edge_index: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def algorithm_1(
+    conv: NFConv, x: torch.Tensor, edge_index: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Node by node and order by order, in float64, from the parameters of the layer."""
     L = dense_laplacian(edge_index, N)
     t, U = torch.linalg.eigh(L)
     p = resolve_basis(conv.basis).evaluate(t, conv.K)
     gate = conv.gate
     W, gamma = gate.weight.detach().double(), gate.gamma.detach().double()
-    Z, psi = torch.zeros(N, CHANNELS, dtype=torch.float64), torch.zeros(N, conv.K + 1, dtype=torch.float64)
+    Z, psi = (
+        torch.zeros(N, CHANNELS, dtype=torch.float64),
+        torch.zeros(N, conv.K + 1, dtype=torch.float64),
+    )
     X0 = x.double()
     for k in range(conv.K + 1):
         Xk = U @ torch.diag(p[:, k]) @ U.T @ X0
@@ -76,7 +81,9 @@ def test_relabelling_nodes_permutes_the_output(seed: int) -> None:
     conv = NFConv(CHANNELS, K=4, rank=2)
     order = torch.randperm(N)
     inverse = torch.argsort(order)
-    torch.testing.assert_close(conv(x[order], inverse[edge_index]), conv(x, edge_index)[order], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        conv(x[order], inverse[edge_index]), conv(x, edge_index)[order], rtol=1e-4, atol=1e-5
+    )
 
 
 @given(seed=st.integers(0, 10_000), basis=st.sampled_from(list(BASES)))
@@ -94,7 +101,9 @@ def test_what_lies_beyond_K_hops_does_not_matter(seed: int, basis: str) -> None:
     other[K + 1 :] = torch.randn(12 - K - 1, CHANNELS, generator=generator)
     conv = NFConv(CHANNELS, K=K, rank=2, basis=basis)
     undirected = [torch.cat([e, e.flip(0)], 1) for e in (edges, changed)]
-    torch.testing.assert_close(conv(x, undirected[0])[0], conv(other, undirected[1])[0], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(
+        conv(x, undirected[0])[0], conv(other, undirected[1])[0], rtol=1e-5, atol=1e-6
+    )
     other[K] += 1  # at exactly K hops it does matter
     assert not torch.allclose(conv(x, undirected[0])[0], conv(other, undirected[1])[0])
 
@@ -116,7 +125,8 @@ def test_a_constant_gate_is_a_global_filter() -> None:
 
     for basis in BASES:
         nf, poly = (
-            cls(*a, K=6, basis=basis, init="ppr", alpha=0.2) for cls, a in ((NFConv, (CHANNELS,)), (PolyConv, ()))
+            cls(*a, K=6, basis=basis, init="ppr", alpha=0.2)
+            for cls, a in ((NFConv, (CHANNELS,)), (PolyConv, ()))
         )
         torch.nn.init.zeros_(nf.gate.weight)
         x, edge_index = torch.randn(N, CHANNELS), random_graph(N, 0.2, 0)

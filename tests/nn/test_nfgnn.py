@@ -29,7 +29,9 @@ def test_edge_weights_matter() -> None:
     x, edge_index = torch.randn(30, 12), random_graph(30, 0.2, 0)
     weight = (edge_index.sum(0) % 3 + 1).float()
     assert not torch.allclose(model(x, edge_index), model(x, edge_index, weight))
-    torch.testing.assert_close(model(x, edge_index), model(x, edge_index, torch.full((edge_index.shape[1],), 5.0)))
+    torch.testing.assert_close(
+        model(x, edge_index), model(x, edge_index, torch.full((edge_index.shape[1],), 5.0))
+    )
 
 
 def test_a_trained_model_applies_to_another_graph() -> None:

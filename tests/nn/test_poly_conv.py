@@ -1,11 +1,11 @@
 import pytest
 import torch
 from conftest import random_graph
-from dense import function_of
-from dense import scaled_laplacian as dense_laplacian
+from helpers.dense import function_of
+from helpers.dense import scaled_laplacian as dense_laplacian
 
-from nfgnn.basis import BASES
 from nfgnn.nn import PolyConv
+from nfgnn.spectral import BASES
 
 N = 30
 

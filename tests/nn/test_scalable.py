@@ -1,18 +1,23 @@
 """Algorithm 2: against the loops of the paper, and as what is left of the other models when the order is turned."""
 
-import dense
 import pytest
 import torch
 from conftest import random_graph
+from helpers import dense
 from torch import Tensor
 
-from nfgnn.basis import BASES, resolve_basis
 from nfgnn.nn.conv import NFConv
 from nfgnn.nn.conv.gates import GATES
-from nfgnn.nn.conv.rows import filter_rows, row_coefficients
+from nfgnn.nn.conv.row_filter import filter_rows, row_coefficients
 from nfgnn.nn.models import MODELS, Scalable, ScalableNFGNN
-from nfgnn.nn.models.scalable_global import ScalableBernNet, ScalableGPRGNN, ScalablePolyGNN, ScalableSGC
+from nfgnn.nn.models.scalable_global import (
+    ScalableBernNet,
+    ScalableGPRGNN,
+    ScalablePolyGNN,
+    ScalableSGC,
+)
 from nfgnn.nn.models.sgc import SGC
+from nfgnn.spectral import BASES, resolve_basis
 
 N, F, C, K = 30, 5, 3, 4
 SCALABLE = [name for name, entry in MODELS.items() if issubclass(entry.model, Scalable)]
@@ -86,7 +91,9 @@ def test_the_filter_of_rows_is_the_layer(graph, basis: str, gate: str) -> None:
 
 @pytest.mark.parametrize("gate", [name for name, form in GATES.items() if not form.rowwise])
 def test_a_gate_that_needs_the_graph_is_refused(gate: str) -> None:
-    with pytest.raises(ValueError, match="needs the graph, and the scalable form has rows only: choose term"):
+    with pytest.raises(
+        ValueError, match="needs the graph, and the scalable form has rows only: choose term"
+    ):
         ScalableNFGNN(F, C, K=K, rank=3, gate=gate)
 
 
@@ -104,12 +111,18 @@ def test_global_filters_are_what_their_papers_say(graph) -> None:
     for k, theta in enumerate(bern.prop.gamma):
         binomial = torch.tensor([1, 4, 6, 4, 1])[k]
         power = torch.linalg.matrix_power
-        total = total + theta.relu() * binomial / 2**K * power(2 * identity - L, K - k) @ power(L.double(), k)
+        total = total + theta.relu() * binomial / 2**K * power(2 * identity - L, K - k) @ power(
+            L.double(), k
+        )
     torch.testing.assert_close(bern(x, edge_index), bern.mlp(total @ x))
     poly = ScalablePolyGNN(F, C, num_layers=1, K=K).double().eval()
-    response = resolve_basis("chebyshev").evaluate(torch.linalg.eigvalsh(-plain), K) @ poly.prop.gamma
+    response = (
+        resolve_basis("chebyshev").evaluate(torch.linalg.eigvalsh(-plain), K) @ poly.prop.gamma
+    )
     U = torch.linalg.eigh(-plain).eigenvectors
-    torch.testing.assert_close(poly(x, edge_index), poly.mlp(dense.function_of(plain, response, U) @ x))
+    torch.testing.assert_close(
+        poly(x, edge_index), poly.mlp(dense.function_of(plain, response, U) @ x)
+    )
 
 
 def test_scalable_sgc_is_sgc(graph) -> None:
@@ -137,4 +150,6 @@ def test_without_a_gate_it_is_the_same_filter_for_all(graph) -> None:
     model, gated = ScalablePolyGNN(F, C, K=K).double(), NFConv(F, K).double()
     with torch.no_grad():
         gated.gate.weight.zero_()
-    torch.testing.assert_close(model.coefficients(x, edge_index), gated(x, edge_index, None, True)[1])
+    torch.testing.assert_close(
+        model.coefficients(x, edge_index), gated(x, edge_index, None, True)[1]
+    )

@@ -15,7 +15,9 @@ def data() -> Data:
 
 @pytest.fixture(scope="module")
 def fitted(data: Data) -> NodeClassifier:
-    return NodeClassifier("NFGNN", K=4, rank=2, basis="legendre", epochs=40, features="standard").fit(data)
+    return NodeClassifier(
+        "NFGNN", K=4, rank=2, basis="legendre", epochs=40, features="standard"
+    ).fit(data)
 
 
 def test_predictions_are_those_of_the_model(data: Data, fitted: NodeClassifier) -> None:
@@ -35,7 +37,9 @@ def test_response_is_the_polynomial_of_the_coefficients(data: Data, fitted: Node
     assert psi.shape == (300, 5)
     import numpy as np
 
-    expected = np.polynomial.legendre.legval(frequencies.numpy() - 1, psi[[3, 7]].T.double().numpy())
+    expected = np.polynomial.legendre.legval(
+        frequencies.numpy() - 1, psi[[3, 7]].T.double().numpy()
+    )
     torch.testing.assert_close(curves, torch.as_tensor(expected), rtol=1e-5, atol=1e-6)
 
 
@@ -82,7 +86,13 @@ def test_a_graph_never_seen(fitted: NodeClassifier) -> None:
 
 def test_parameters_in_the_manner_of_scikit_learn() -> None:
     clf = NodeClassifier("NFGNN", K=3)
-    assert clf.get_params() == {"model": "NFGNN", "preset": "best", "seed": 0, "device": "auto", "K": 3}
+    assert clf.get_params() == {
+        "model": "NFGNN",
+        "preset": "best",
+        "seed": 0,
+        "device": "auto",
+        "K": 3,
+    }
     assert clf.set_params(K=4, seed=2) is clf
     assert clf.get_params()["K"] == 4
     from sklearn.base import clone

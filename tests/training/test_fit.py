@@ -8,16 +8,16 @@ import torch.nn.functional as F
 from torch import nn
 from torch_geometric.data import Data
 
+from nfgnn.data import split
 from nfgnn.errors import UserError
 from nfgnn.nn import NFGNN
 from nfgnn.training import History, TrainingConfig, fit
 from nfgnn.training.fit import parameter_groups
-from nfgnn.transforms import split
 
 
 @pytest.fixture
 def data() -> Data:
-    from nfgnn.datasets import load_dataset
+    from nfgnn.data import load_dataset
 
     return split(load_dataset("karate"), "stratified", 0)
 
@@ -78,7 +78,9 @@ def test_two_optimiser_groups() -> None:
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
-def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(data: Data, smoothing: float) -> None:
+def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(
+    data: Data, smoothing: float
+) -> None:
     torch.manual_seed(0)
     model = NFGNN(data.num_features, data.num_classes, K=3, dropout=0.0)
     reference = copy.deepcopy(model)
@@ -90,7 +92,9 @@ def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(data: Data, s
     for _ in range(3):
         out = reference(x, data.edge_index)
         optimizer.zero_grad()
-        F.cross_entropy(out[data.train_mask], data.y[data.train_mask], label_smoothing=smoothing).backward()
+        F.cross_entropy(
+            out[data.train_mask], data.y[data.train_mask], label_smoothing=smoothing
+        ).backward()
         optimizer.step()
         with torch.no_grad():
             out = reference(x, data.edge_index)

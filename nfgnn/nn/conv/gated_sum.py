@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from nfgnn.propagate.backend import serves_triton
-from nfgnn.propagate.columns import join
-from nfgnn.propagate.function import quick
+from nfgnn.spectral.backend import serves_triton
+from nfgnn.spectral.columns import join
+from nfgnn.spectral.fast_apply import quick
 
 
 def gated_sum(terms: Tensor, weight: Tensor, gamma: Tensor) -> Tensor:
@@ -52,7 +52,9 @@ class _GatedSum(Function):
 @quick
 class _GatedSumGradient(Function):
     @staticmethod
-    def forward(grad: Tensor, terms: Tensor, weight: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(
+        grad: Tensor, terms: Tensor, weight: Tensor, gamma: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         return _backward(grad, terms, weight, gamma)
 
     @staticmethod
@@ -60,10 +62,14 @@ class _GatedSumGradient(Function):
         pass
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Any, tuple[int, int, int]]:
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor
+    ) -> tuple[Any, tuple[int, int, int]]:
         out = _GatedSumGradient.apply(*join(info.batch_size, in_dims, inputs, (1, 2, 0, 0)))
         dims = (2, 0, 0)
-        return tuple(part.unflatten(dim, (info.batch_size, -1)) for part, dim in zip(out, dims)), dims
+        return tuple(
+            part.unflatten(dim, (info.batch_size, -1)) for part, dim in zip(out, dims)
+        ), dims
 
 
 def _on_gpu(terms: Tensor) -> bool:
@@ -72,24 +78,28 @@ def _on_gpu(terms: Tensor) -> bool:
 
 def _forward(terms: Tensor, weight: Tensor, gamma: Tensor) -> Tensor:
     if _on_gpu(terms):
-        from nfgnn.nn.conv import gated_sum_triton
+        from nfgnn.kernels import gated_sum as kernel
 
-        return gated_sum_triton.forward(terms, weight, gamma)
+        return kernel.forward(terms, weight, gamma)
     _, eta = _coefficients(terms, weight, gamma)
     return (eta[..., None] * terms).sum(0)
 
 
-def _backward(grad: Tensor, terms: Tensor, weight: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _backward(
+    grad: Tensor, terms: Tensor, weight: Tensor, gamma: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     if _on_gpu(terms):
-        from nfgnn.nn.conv import gated_sum_triton
+        from nfgnn.kernels import gated_sum as kernel
 
-        return gated_sum_triton.backward(grad, terms, weight, gamma)
+        return kernel.backward(grad, terms, weight, gamma)
     h, eta = _coefficients(terms, weight, gamma)
     delta = (terms * grad).sum(-1, keepdim=True)
     s = delta * _by_order(gamma) * h * (1 - h)
     d_terms = _per_run(s, weight.mT).add_(eta[..., None] * grad)
     runs = weight.shape[0]
-    flat_terms, flat_s = (part.movedim(2, 0).reshape(runs, -1, part.shape[-1]) for part in (terms, s))
+    flat_terms, flat_s = (
+        part.movedim(2, 0).reshape(runs, -1, part.shape[-1]) for part in (terms, s)
+    )
     return d_terms, flat_terms.mT @ flat_s, (delta * h).sum(1).transpose(0, 1)
 
 

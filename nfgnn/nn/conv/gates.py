@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from nfgnn.nn.conv.gated_sum import gated_sum
-from nfgnn.propagate import ScaledLaplacian, neighbourhood_means
+from nfgnn.spectral import ScaledLaplacian, neighbourhood_means
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
@@ -54,7 +54,9 @@ class Gate(nn.Module):
         """
         at_zero = float(self.activation(torch.zeros(self.rank))[0])
         with torch.no_grad():
-            self.gamma.copy_((coefficients / (self.rank * (at_zero or 1.0)))[:, None].expand_as(self.gamma))
+            self.gamma.copy_(
+                (coefficients / (self.rank * (at_zero or 1.0)))[:, None].expand_as(self.gamma)
+            )
             self._reset_weight()
 
     def _reset_weight(self) -> None:
@@ -88,7 +90,11 @@ class TermGate(Gate):
 
     def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian | None = None) -> Tensor:
         fused = type(self) is TermGate and self.activation is torch.sigmoid
-        return gated_sum(terms, self.weight, self.gamma) if fused else super().filter(terms, x, operator)
+        return (
+            gated_sum(terms, self.weight, self.gamma)
+            if fused
+            else super().filter(terms, x, operator)
+        )
 
 
 class InputGate(TermGate):
@@ -145,7 +151,9 @@ class AgreementGate(Gate):
     def __init__(self, channels: int, K: int, rank: int, activation: str | None = None) -> None:
         super().__init__(channels, K, rank, activation)
         if rank < self.least_rank:
-            raise ValueError("gate 'agreement' mixes base filters, so it needs a rank of 2 or more: set rank=3")
+            raise ValueError(
+                "gate 'agreement' mixes base filters, so it needs a rank of 2 or more: set rank=3"
+            )
         self.lin1 = nn.Linear((K + 1) * (self.smoothing + 1), self.hidden_channels)
         self.lin2 = nn.Linear(self.hidden_channels, rank)
 

@@ -2,10 +2,9 @@
 
 from torch import Tensor
 
-from nfgnn.basis import Basis, Response
 from nfgnn.nn.conv.gates import GATES
 from nfgnn.nn.conv.polynomial import PolynomialConv
-from nfgnn.propagate import LambdaMax, ScaledLaplacian, mix_terms, recurrence_terms
+from nfgnn.spectral import Basis, LambdaMax, Response, ScaledLaplacian, mix_terms, recurrence_terms
 
 
 class NFConv(PolynomialConv):
@@ -24,13 +23,13 @@ class NFConv(PolynomialConv):
         channels (int): number of channels; the filter does not mix them.
         K (int): degree of the filters, so K + 1 coefficients per node and K sparse products. (default: ``10``)
         rank (int): number d of base filters. (default: ``1``)
-        basis (str or Basis): name of the polynomial basis, see :data:`nfgnn.basis.BASES`. (default: ``"chebyshev"``)
+        basis (str or Basis): name of the polynomial basis, see :data:`nfgnn.spectral.bases.BASES`. (default: ``"chebyshev"``)
         gate (str): where a node's coefficients come from: ``"term"`` (Algorithm 1), ``"input"`` (from the layer's
             input alone), ``"published"`` (as in the published code), ``"agreement"`` (from how a node stands to its
             neighbourhood; needs a rank of 2 or more), see :mod:`nfgnn.nn.conv.gates`. (default: ``"term"``)
         activation (str): σ; ``None`` is the gate's own: sigmoid, tanh for ``"published"``, softmax for
             ``"agreement"``. (default: ``None``)
-        init (str or callable): frequency response that every node starts from, see :mod:`nfgnn.basis.response`: a name
+        init (str or callable): frequency response that every node starts from, see :mod:`nfgnn.spectral.response`: a name
             (``"ppr"``, ``"all-pass"``, ``"low-pass"``, ``"high-pass"``, ``"band-stop"``, ``"random"``) or a function of
             t. (default: ``"ppr"``)
         alpha (float): restart probability of ``init="ppr"``. (default: ``0.1``)
@@ -57,7 +56,9 @@ class NFConv(PolynomialConv):
     ) -> None:
         super().__init__(K, basis, init, alpha, self_loops, lambda_max)
         if rank < 1:
-            raise ValueError(f"rank is the number of base filters and must be at least 1, got {rank}")
+            raise ValueError(
+                f"rank is the number of base filters and must be at least 1, got {rank}"
+            )
         if gate not in GATES:
             raise ValueError(f"unknown gate '{gate}': choose one of {', '.join(GATES)}")
         self.channels, self.rank = channels, rank

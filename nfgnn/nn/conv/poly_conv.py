@@ -3,9 +3,15 @@
 import torch
 from torch import Tensor, nn
 
-from nfgnn.basis import Basis, Response
 from nfgnn.nn.conv.polynomial import PolynomialConv
-from nfgnn.propagate import LambdaMax, ScaledLaplacian, mixing_matrix, recurrence_terms
+from nfgnn.spectral import (
+    Basis,
+    LambdaMax,
+    Response,
+    ScaledLaplacian,
+    mixing_matrix,
+    recurrence_terms,
+)
 
 
 class PolyConv(PolynomialConv):
@@ -17,8 +23,8 @@ class PolyConv(PolynomialConv):
 
     Args:
         K (int): degree of the filter, so K + 1 coefficients and K sparse products. (default: ``10``)
-        basis (str or Basis): name of the polynomial basis, see :data:`nfgnn.basis.BASES`. (default: ``"chebyshev"``)
-        init (str or callable): frequency response of the initial filter, see :mod:`nfgnn.basis.response`: a name
+        basis (str or Basis): name of the polynomial basis, see :data:`nfgnn.spectral.bases.BASES`. (default: ``"chebyshev"``)
+        init (str or callable): frequency response of the initial filter, see :mod:`nfgnn.spectral.response`: a name
             (``"ppr"``, ``"all-pass"``, ``"low-pass"``, ``"high-pass"``, ``"band-stop"``, ``"random"``) or a function of
             t. (default: ``"ppr"``)
         alpha (float): restart probability of ``init="ppr"``. (default: ``0.1``)

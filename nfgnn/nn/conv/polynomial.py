@@ -3,8 +3,16 @@
 import torch
 from torch import Tensor, nn
 
-from nfgnn.basis import Basis, Response, initial_response, resolve_basis
-from nfgnn.propagate import LambdaMax, ScaledLaplacian, paired_terms, scaled_laplacian
+from nfgnn.spectral import (
+    Basis,
+    LambdaMax,
+    Response,
+    ScaledLaplacian,
+    initial_response,
+    paired_terms,
+    resolve_basis,
+    scaled_laplacian,
+)
 
 
 class PolynomialConv(nn.Module):
@@ -34,16 +42,24 @@ class PolynomialConv(nn.Module):
         """The initial response in the basis, ``[K + 1]``."""
         return self.basis.project(initial_response(self.init, self.alpha, self.K), self.K)
 
-    def operator(self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None) -> ScaledLaplacian:
+    def operator(
+        self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None
+    ) -> ScaledLaplacian:
         """The operator that the filter is a polynomial of."""
-        return scaled_laplacian(edge_index, edge_weight, x.shape[-2], self.self_loops, self.lambda_max)
+        return scaled_laplacian(
+            edge_index, edge_weight, x.shape[-2], self.self_loops, self.lambda_max
+        )
 
     def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian) -> Tensor:
         """The weighted sum of the recurrence's terms ``[K + 1, n, channels]``."""
         raise NotImplementedError
 
     def both(
-        self, x: Tensor, held: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None
+        self,
+        x: Tensor,
+        held: Tensor,
+        edge_index: Tensor | ScaledLaplacian,
+        edge_weight: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The filtered signal, and another one without a gradient, by one recurrence."""
         operator = self.operator(x, edge_index, edge_weight)

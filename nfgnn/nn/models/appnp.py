@@ -40,4 +40,6 @@ class APPNP(Decoupled):
         alpha: float = 0.1,
     ) -> None:
         prop = PolyConv(K, "monomial", "ppr", alpha, self_loops=True, learnable=False)
-        super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, filter_dropout)
+        super().__init__(
+            prop, in_channels, out_channels, hidden_channels, num_layers, dropout, filter_dropout
+        )

@@ -6,10 +6,12 @@ from torch import Tensor, nn
 from nfgnn.nn.dropout import dropout, dropout_dense
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.propagate import CSR, ScaledLaplacian, scaled_laplacian
+from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
 
 
-@register_model("Graph Neural Networks with Convolutional ARMA Filters", 2021, "O(Knfh + Kmh)", many_seeds=True)
+@register_model(
+    "Graph Neural Networks with Convolutional ARMA Filters", 2021, "O(Knfh + Kmh)", many_seeds=True
+)
 class ARMA(nn.Module):
     r"""Two ARMA layers (`Bianchi et al. <https://arxiv.org/abs/1901.01343>`_): rational filters.
 
@@ -43,7 +45,9 @@ class ARMA(nn.Module):
     ) -> None:
         super().__init__()
         self.first = _Stacks(in_channels, hidden_channels, num_stacks, K, skip_dropout, nn.ReLU())
-        self.last = _Stacks(hidden_channels, out_channels, num_stacks, K, skip_dropout, nn.Identity())
+        self.last = _Stacks(
+            hidden_channels, out_channels, num_stacks, K, skip_dropout, nn.Identity()
+        )
         self.dropout = dropout
         self.reset_parameters()
 
@@ -52,7 +56,10 @@ class ARMA(nn.Module):
         self.last.reset_parameters()
 
     def forward(
-        self, x: Tensor | CSR, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None
+        self,
+        x: Tensor | CSR,
+        edge_index: Tensor | ScaledLaplacian,
+        edge_weight: Tensor | None = None,
     ) -> Tensor:
         """"""
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0])
@@ -65,7 +72,13 @@ class _Stacks(nn.Module):
     """One layer: S recursions side by side as columns, then their mean."""
 
     def __init__(
-        self, in_channels: int, out_channels: int, num_stacks: int, K: int, dropout: float, act: nn.Module
+        self,
+        in_channels: int,
+        out_channels: int,
+        num_stacks: int,
+        K: int,
+        dropout: float,
+        act: nn.Module,
     ) -> None:
         super().__init__()
         self.init = Linear(in_channels, num_stacks * out_channels, bias=False)
@@ -76,7 +89,11 @@ class _Stacks(nn.Module):
 
     def reset_parameters(self) -> None:
         stacks = len(self.weight)
-        for block in (*self.init.weight.chunk(stacks), *self.root.weight.chunk(stacks), *self.weight):
+        for block in (
+            *self.init.weight.chunk(stacks),
+            *self.root.weight.chunk(stacks),
+            *self.weight,
+        ):
             nn.init.xavier_uniform_(block)
         nn.init.zeros_(self.bias)
 
@@ -85,7 +102,9 @@ class _Stacks(nn.Module):
         out = self.init(x)
         for step in range(self.K):
             if step:
-                out = torch.einsum("nsi,sij->nsj", out.unflatten(-1, shape), self.weight).flatten(-2)
+                out = torch.einsum("nsi,sij->nsj", out.unflatten(-1, shape), self.weight).flatten(
+                    -2
+                )
             root = self.root(dropout(x, self.dropout, self.training)) + self.bias
             out = self.act(adjacency @ out + root)
         return out.unflatten(-1, shape).mean(-2)  # type: ignore[no-any-return]

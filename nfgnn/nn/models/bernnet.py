@@ -27,7 +27,7 @@ class BernNet(Decoupled):
               \mathrm{MLP}(X)
 
     :math:`\mathrm{ReLU}(θ_k)` is about the filter's value at frequency :math:`2k/K`; all start at one, which
-    passes everything. It takes K products with the graph (:class:`~nfgnn.basis.Bernstein`), where the sum as
+    passes everything. It takes K products with the graph (:class:`~nfgnn.spectral.bases.Bernstein`), where the sum as
     written takes O(K²).
 
     Args:
@@ -49,4 +49,6 @@ class BernNet(Decoupled):
         K: int = 10,
     ) -> None:
         prop = NonNegative(K, "bernstein", "all-pass")
-        super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, filter_dropout)
+        super().__init__(
+            prop, in_channels, out_channels, hidden_channels, num_layers, dropout, filter_dropout
+        )

@@ -11,10 +11,12 @@ from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
-from nfgnn.propagate import CSR
+from nfgnn.spectral import CSR
 
 
-@register_model("Block Modeling-Guided Graph Convolutional Neural Networks", 2022, "O(nfh + mh + nc²)")
+@register_model(
+    "Block Modeling-Guided Graph Convolutional Neural Networks", 2022, "O(nfh + mh + nc²)"
+)
 class BMGCN(nn.Module):
     r"""Edges weigh by how alike the classes at their ends link (`He et al. <https://arxiv.org/abs/2112.13507>`_).
 
@@ -81,7 +83,9 @@ class BMGCN(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """"""
-        return self._convolve(x, self.mlp(x).softmax(-1), self.block_matrix, *self._edges(x, edge_index, edge_weight))
+        return self._convolve(
+            x, self.mlp(x).softmax(-1), self.block_matrix, *self._edges(x, edge_index, edge_weight)
+        )
 
     def pretraining(self) -> list[tuple[nn.Module, int]]:
         """The parts that are first trained alone, with their numbers of epochs."""
@@ -100,15 +104,23 @@ class BMGCN(nn.Module):
         logits = self._convolve(x, soft, H, *edges)
         return F.cross_entropy(logits[nodes], y) + F.cross_entropy(scores[nodes], y)
 
-    def _edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _edges(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         """Edges and weights of A, with the self-loops."""
         dtype = self.block_matrix.dtype
-        weight = torch.ones_like(edge_index[0], dtype=dtype) if edge_weight is None else edge_weight.to(dtype)
+        weight = (
+            torch.ones_like(edge_index[0], dtype=dtype)
+            if edge_weight is None
+            else edge_weight.to(dtype)
+        )
         if self.self_loop:
             edge_index, weight = add_self_loops(edge_index, weight, self.self_loop, x.shape[0])
         return edge_index, weight
 
-    def _convolve(self, x: Tensor | CSR, soft: Tensor, H: Tensor, edge_index: Tensor, weight: Tensor) -> Tensor:
+    def _convolve(
+        self, x: Tensor | CSR, soft: Tensor, H: Tensor, edge_index: Tensor, weight: Tensor
+    ) -> Tensor:
         Q = H @ H.T
         Q = Q + (self.enhance - 1) * Q.diag().diag()
         Q = Q / Q.sum(1, keepdim=True)
@@ -126,6 +138,8 @@ class BMGCN(nn.Module):
 def block_matrix(labels: Tensor, edge_index: Tensor, weight: Tensor) -> Tensor:
     """H: the shares in which the links of every class go to all classes; uniform where it has no links."""
     source, target = edge_index
-    links = labels.T @ torch.zeros_like(labels).index_add(0, target, weight[:, None] * labels[source])
+    links = labels.T @ torch.zeros_like(labels).index_add(
+        0, target, weight[:, None] * labels[source]
+    )
     total = links.sum(1, keepdim=True)
     return torch.where(total > 0, links / total.clamp(min=1e-12), 1 / links.shape[0])

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.propagate import CSR, ScaledLaplacian, scaled_laplacian
+from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
 
 
 @register_model(
@@ -60,13 +60,21 @@ class ChebNet(nn.Module):
             nn.init.zeros_(bias)
 
     def forward(
-        self, x: Tensor | CSR, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None
+        self,
+        x: Tensor | CSR,
+        edge_index: Tensor | ScaledLaplacian,
+        edge_weight: Tensor | None = None,
     ) -> Tensor:
         """"""
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0])
         for layer, (lin, bias) in enumerate(zip(self.lins, self.biases)):
             x = F.relu(x) if layer else x  # type: ignore[arg-type]
-            x = clenshaw(lin(dropout(x, self.dropout, self.training)).chunk(self.K + 1, -1), operator) + bias
+            x = (
+                clenshaw(
+                    lin(dropout(x, self.dropout, self.training)).chunk(self.K + 1, -1), operator
+                )
+                + bias
+            )
         return x  # type: ignore[return-value]
 
 

@@ -48,24 +48,35 @@ class Decoupled(nn.Module):
         self.mlp.reset_parameters()
         self.prop.reset_parameters()
 
-    def scores(self, x: Tensor, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
+    def scores(
+        self, x: Tensor, edge_index: Any = None, edge_weight: Tensor | None = None
+    ) -> Tensor:
         """The input X⁽⁰⁾ of the filter."""
-        return dropout_dense(self.mlp(x, edge_index, edge_weight), self.filter_dropout, self.training)
+        return dropout_dense(
+            self.mlp(x, edge_index, edge_weight), self.filter_dropout, self.training
+        )
 
     def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """"""
         out: Tensor = self.prop(self.scores(x, edge_index, edge_weight), edge_index, edge_weight)
         return out
 
-    def both(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def both(
+        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The logits of training, and those of evaluation without a gradient; one recurrence serves both."""
         self.training = True
         scores, held = self.mlp.both(x, edge_index, edge_weight)
-        return self.prop.both(dropout_dense(scores, self.filter_dropout, True), held, edge_index, edge_weight)
+        return self.prop.both(
+            dropout_dense(scores, self.filter_dropout, True), held, edge_index, edge_weight
+        )
 
     def coefficients(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Ψ: the filter coefficients of every node in the basis of ``prop``, ``[n, K + 1]``."""
         psi: Tensor = self.prop(
-            self.scores(x, edge_index, edge_weight), edge_index, edge_weight, return_coefficients=True
+            self.scores(x, edge_index, edge_weight),
+            edge_index,
+            edge_weight,
+            return_coefficients=True,
         )[1]
         return psi

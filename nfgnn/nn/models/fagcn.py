@@ -8,10 +8,12 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.propagate import CSR
+from nfgnn.spectral import CSR
 
 
-@register_model("Beyond Low-frequency Information in Graph Convolutional Networks", 2021, "O(nfh + Kmh)")
+@register_model(
+    "Beyond Low-frequency Information in Graph Convolutional Networks", 2021, "O(nfh + Kmh)"
+)
 class FAGCN(nn.Module):
     r"""Neighbours count with a learned sign (`Bo et al. <https://arxiv.org/abs/2101.00797>`_).
 
@@ -43,7 +45,9 @@ class FAGCN(nn.Module):
     ) -> None:
         super().__init__()
         self.lin1 = Linear(in_channels, hidden_channels)
-        self.convs = nn.ModuleList(FAConv(hidden_channels, eps, dropout, normalize=False) for _ in range(K))
+        self.convs = nn.ModuleList(
+            FAConv(hidden_channels, eps, dropout, normalize=False) for _ in range(K)
+        )
         self.lin2 = Linear(hidden_channels, out_channels)
         self.dropout = dropout
         self.reset_parameters()
@@ -55,7 +59,9 @@ class FAGCN(nn.Module):
         for conv in self.convs:
             conv.reset_parameters()  # type: ignore[operator]
 
-    def forward(self, x: Tensor | CSR, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor | CSR, edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> Tensor:
         """"""
         edge_index, norm = gcn_norm(
             edge_index, edge_weight, x.shape[0], add_self_loops=False, dtype=self.lin1.weight.dtype

@@ -8,7 +8,7 @@ from torch_geometric.utils import add_remaining_self_loops, softmax
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.propagate import CSR
+from nfgnn.spectral import CSR
 
 
 @register_model("Graph Attention Networks", 2018, "O(nfh + mh)")

@@ -9,11 +9,14 @@ from torch import Tensor, nn
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.propagate import CSR, ScaledLaplacian, scaled_laplacian
+from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
 
 
 @register_model(
-    "Semi-supervised Classification with Graph Convolutional Networks", 2017, "O(nfh + mh)", many_seeds=True
+    "Semi-supervised Classification with Graph Convolutional Networks",
+    2017,
+    "O(nfh + mh)",
+    many_seeds=True,
 )
 class GCN(nn.Module):
     r"""The graph convolutional network of `Kipf and Welling <https://arxiv.org/abs/1609.02907>`_.
@@ -53,7 +56,10 @@ class GCN(nn.Module):
             nn.init.zeros_(bias)
 
     def forward(
-        self, x: Tensor | CSR, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None
+        self,
+        x: Tensor | CSR,
+        edge_index: Tensor | ScaledLaplacian,
+        edge_weight: Tensor | None = None,
     ) -> Tensor:
         """"""
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0], self_loops=True)

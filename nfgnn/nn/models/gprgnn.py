@@ -5,7 +5,12 @@ from nfgnn.nn.models.decoupled import Decoupled
 from nfgnn.nn.models.registry import register_model
 
 
-@register_model("Adaptive Universal Generalized PageRank Graph Neural Network", 2021, "O(nfh + Kmc)", many_seeds=True)
+@register_model(
+    "Adaptive Universal Generalized PageRank Graph Neural Network",
+    2021,
+    "O(nfh + Kmc)",
+    many_seeds=True,
+)
 class GPRGNN(Decoupled):
     r"""An MLP whose scores are spread by walks of learned weight (`Chien et al. <https://arxiv.org/abs/2006.07988>`_).
 
@@ -34,4 +39,6 @@ class GPRGNN(Decoupled):
         alpha: float = 0.1,
     ) -> None:
         prop = PolyConv(K, "monomial", "ppr", alpha, self_loops=True)
-        super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, filter_dropout)
+        super().__init__(
+            prop, in_channels, out_channels, hidden_channels, num_layers, dropout, filter_dropout
+        )

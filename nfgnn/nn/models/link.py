@@ -5,10 +5,15 @@ from torch import Tensor, nn
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.links import link_matrix
 from nfgnn.nn.models.registry import register_model
-from nfgnn.propagate import ScaledLaplacian
+from nfgnn.spectral import ScaledLaplacian
 
 
-@register_model("To Join or Not to Join: The Illusion of Privacy in Social Networks", 2009, "O(mc)", many_seeds=True)
+@register_model(
+    "To Join or Not to Join: The Illusion of Privacy in Social Networks",
+    2009,
+    "O(mc)",
+    many_seeds=True,
+)
 class LINK(nn.Module):
     r"""Logistic regression on the rows of the adjacency matrix (`Zheleva and Getoor
     <https://doi.org/10.1145/1526709.1526781>`_): whom a node is linked to decides, not what it is like.
@@ -31,7 +36,9 @@ class LINK(nn.Module):
     def reset_parameters(self) -> None:
         self.lin.reset_parameters()
 
-    def forward(self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None
+    ) -> Tensor:
         """"""
         known, dtype = self.lin.in_features, self.lin.weight.dtype
         return self.lin(link_matrix(edge_index, edge_weight, x.shape[0], known, dtype))  # type: ignore[no-any-return]

@@ -7,7 +7,7 @@ from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.links import link_matrix
 from nfgnn.nn.models.mlp import MLP
-from nfgnn.propagate import CSR, ScaledLaplacian
+from nfgnn.spectral import CSR, ScaledLaplacian
 
 LINKS = ("none", "raw", "row", "scores")
 
@@ -47,7 +47,9 @@ class LinkedMLP(MLP):
             raise ValueError(f"unknown link '{link}': choose one of {', '.join(LINKS)}")
         self.link, hidden = link, link != "scores"
         if num_nodes is None or (hidden and num_layers < 2):
-            raise ValueError(f"link '{link}' needs num_nodes{' and num_layers of 2 or more' if hidden else ''}")
+            raise ValueError(
+                f"link '{link}' needs num_nodes{' and num_layers of 2 or more' if hidden else ''}"
+            )
         self.lin_link = Linear(num_nodes, hidden_channels if hidden else out_channels, bias=False)
         self.norm = nn.BatchNorm1d(hidden_channels, track_running_stats=False) if hidden else None
 
@@ -58,17 +60,29 @@ class LinkedMLP(MLP):
             self.norm.reset_parameters()
 
     def forward(
-        self, x: Tensor | CSR, edge_index: Tensor | ScaledLaplacian | None = None, edge_weight: Tensor | None = None
+        self,
+        x: Tensor | CSR,
+        edge_index: Tensor | ScaledLaplacian | None = None,
+        edge_weight: Tensor | None = None,
     ) -> Tensor:
         """"""
         assert edge_index is not None
         known, dtype = self.lin_link.in_features, self.lin_link.weight.dtype
-        links = link_matrix(edge_index, edge_weight, x.shape[0], known, dtype, "row" if self.link == "row" else "raw")
+        links = link_matrix(
+            edge_index,
+            edge_weight,
+            x.shape[0],
+            known,
+            dtype,
+            "row" if self.link == "row" else "raw",
+        )
         if self.norm is None:
             scores: Tensor = super().forward(x) + self.lin_link(links)
             return scores
         first, *hidden = self.lins
-        h = first(dropout(x, self.dropout, self.training)) + self.lin_link(dropout(links, self.dropout, self.training))
+        h = first(dropout(x, self.dropout, self.training)) + self.lin_link(
+            dropout(links, self.dropout, self.training)
+        )
         h = F.relu(self.norm(h))
         for lin in hidden[:-1]:
             h = F.relu(lin(dropout(h, self.dropout, self.training)))

@@ -10,11 +10,13 @@ from torch import Tensor, nn
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.two_layers import serves, two_layers
-from nfgnn.propagate import CSR
+from nfgnn.nn.two_layer_mlp import serves, two_layers
+from nfgnn.spectral import CSR
 
 
-@register_model("Multi-layer perceptron on the features alone", 1986, "O(nfh)", mini_batch=True, many_seeds=True)
+@register_model(
+    "Multi-layer perceptron on the features alone", 1986, "O(nfh)", mini_batch=True, many_seeds=True
+)
 class MLP(nn.Module):
     r"""A multi-layer perceptron that ignores the graph: the baseline, and the transformation inside decoupled models.
 
@@ -53,7 +55,9 @@ class MLP(nn.Module):
         out: Tensor = last(dropout(x, self.dropout, self.training))
         return out
 
-    def both(self, x: Tensor | CSR, edge_index: Any = None, edge_weight: Any = None) -> tuple[Tensor, Tensor]:
+    def both(
+        self, x: Tensor | CSR, edge_index: Any = None, edge_weight: Any = None
+    ) -> tuple[Tensor, Tensor]:
         """The scores of training, and those of evaluation without a gradient."""
         layers = list(self.lins)
         if type(self) is MLP and serves(x, layers, self.dropout):

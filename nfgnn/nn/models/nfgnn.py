@@ -1,14 +1,16 @@
 """NFGNN, the model of the paper."""
 
-from nfgnn.basis import Basis, Response
 from nfgnn.nn.conv import NFConv
 from nfgnn.nn.models.decoupled import Decoupled
 from nfgnn.nn.models.registry import register_model
-from nfgnn.propagate import LambdaMax
+from nfgnn.spectral import Basis, LambdaMax, Response
 
 
 @register_model(
-    "Node-oriented Spectral Filtering for Graph Neural Networks", 2022, "O(nfh + Kmc + Kncd)", many_seeds=True
+    "Node-oriented Spectral Filtering for Graph Neural Networks",
+    2022,
+    "O(nfh + Kmc + Kncd)",
+    many_seeds=True,
 )
 class NFGNN(Decoupled):
     r"""NFGNN (Algorithm 1 of `the paper <https://arxiv.org/abs/2212.03654>`_): an MLP, then the node-oriented filter.
@@ -52,6 +54,8 @@ class NFGNN(Decoupled):
         link: str = "none",
         num_nodes: int | None = None,
     ) -> None:
-        prop = NFConv(out_channels, K, rank, basis, gate, activation, init, alpha, self_loops, lambda_max)
+        prop = NFConv(
+            out_channels, K, rank, basis, gate, activation, init, alpha, self_loops, lambda_max
+        )
         sizes = (in_channels, out_channels, hidden_channels, num_layers)
         super().__init__(prop, *sizes, dropout, filter_dropout, link, num_nodes)

@@ -1,10 +1,9 @@
 """NFGNN without node orientation."""
 
-from nfgnn.basis import Basis, Response
 from nfgnn.nn.conv import PolyConv
 from nfgnn.nn.models.decoupled import Decoupled
 from nfgnn.nn.models.registry import register_model
-from nfgnn.propagate import LambdaMax
+from nfgnn.spectral import Basis, LambdaMax, Response
 
 
 @register_model("NFGNN with one global filter (w/o NF)", 2022, "O(nfh + Kmc)", many_seeds=True)

@@ -6,13 +6,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nfgnn.basis import Basis, Response
 from nfgnn.nn.conv import GATES, NFConv, PolyConv
-from nfgnn.nn.conv.rows import filter_rows, row_coefficients
+from nfgnn.nn.conv.row_filter import filter_rows, row_coefficients
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
-from nfgnn.propagate import LambdaMax, polynomial_terms
+from nfgnn.spectral import Basis, LambdaMax, Response, polynomial_terms
 
 
 class Scalable(nn.Module):
@@ -81,7 +80,9 @@ class Scalable(nn.Module):
         return self.row_coefficients(self.rows(x, edge_index, edge_weight))
 
 
-@register_model("NFGNN with the filter first (Algorithm 2)", 2022, "O(Knfd + nfh), once O(Kmf)", mini_batch=True)
+@register_model(
+    "NFGNN with the filter first (Algorithm 2)", 2022, "O(Knfd + nfh), once O(Kmf)", mini_batch=True
+)
 class ScalableNFGNN(Scalable):
     r"""Scalable NFGNN (Algorithm 2 of `the paper <https://arxiv.org/abs/2212.03654>`_): the filter, then an MLP.
 
@@ -122,6 +123,12 @@ class ScalableNFGNN(Scalable):
     ) -> None:
         if gate in GATES and not GATES[gate].rowwise:
             rowwise = ", ".join(name for name, form in GATES.items() if form.rowwise)
-            raise ValueError(f"gate '{gate}' needs the graph, and the scalable form has rows only: choose {rowwise}")
-        prop = NFConv(in_channels, K, rank, basis, gate, activation, init, alpha, self_loops, lambda_max)
-        super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, batch_norm)
+            raise ValueError(
+                f"gate '{gate}' needs the graph, and the scalable form has rows only: choose {rowwise}"
+            )
+        prop = NFConv(
+            in_channels, K, rank, basis, gate, activation, init, alpha, self_loops, lambda_max
+        )
+        super().__init__(
+            prop, in_channels, out_channels, hidden_channels, num_layers, dropout, batch_norm
+        )

@@ -1,11 +1,10 @@
 """Global filters in the scalable form: the same rows, one filter for all of them."""
 
-from nfgnn.basis import Basis, Response
 from nfgnn.nn.conv import PolyConv
 from nfgnn.nn.models.bernnet import NonNegative
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.models.scalable import Scalable
-from nfgnn.propagate import LambdaMax
+from nfgnn.spectral import Basis, LambdaMax, Response
 
 _COST = "O(Knf + nfh), once O(Kmf)"
 
@@ -40,7 +39,9 @@ class ScalablePolyGNN(Scalable):
         lambda_max: LambdaMax = 2.0,
     ) -> None:
         prop = PolyConv(K, basis, init, alpha, self_loops, lambda_max)
-        super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, batch_norm)
+        super().__init__(
+            prop, in_channels, out_channels, hidden_channels, num_layers, dropout, batch_norm
+        )
 
 
 @register_model("GPRGNN with the filter first", 2021, _COST, mini_batch=True)
@@ -70,7 +71,9 @@ class ScalableGPRGNN(Scalable):
         alpha: float = 0.1,
     ) -> None:
         prop = PolyConv(K, "monomial", "ppr", alpha, self_loops=True)
-        super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, batch_norm)
+        super().__init__(
+            prop, in_channels, out_channels, hidden_channels, num_layers, dropout, batch_norm
+        )
 
 
 @register_model("BernNet with the filter first", 2021, _COST, mini_batch=True)
@@ -98,7 +101,9 @@ class ScalableBernNet(Scalable):
         K: int = 10,
     ) -> None:
         prop = NonNegative(K, "bernstein", "all-pass")
-        super().__init__(prop, in_channels, out_channels, hidden_channels, num_layers, dropout, batch_norm)
+        super().__init__(
+            prop, in_channels, out_channels, hidden_channels, num_layers, dropout, batch_norm
+        )
 
 
 @register_model("SGC with the filter first", 2019, "O(nfc), once O(Kmf)", mini_batch=True)
@@ -114,6 +119,8 @@ class ScalableSGC(Scalable):
         dropout (float): dropout on the filtered features. (default: ``0.0``)
     """
 
-    def __init__(self, in_channels: int, out_channels: int, K: int = 2, dropout: float = 0.0) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, K: int = 2, dropout: float = 0.0
+    ) -> None:
         prop = PolyConv(K, "monomial", lambda t: (-t) ** K, self_loops=True, learnable=False)
         super().__init__(prop, in_channels, out_channels, 1, 1, dropout, batch_norm=False)

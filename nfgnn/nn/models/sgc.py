@@ -7,7 +7,7 @@ from nfgnn.nn.conv import PolyConv
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.propagate import CSR, ScaledLaplacian
+from nfgnn.spectral import CSR, ScaledLaplacian
 
 
 @register_model("Simplifying Graph Convolutional Networks", 2019, "O(nfc + Kmc)", many_seeds=True)
@@ -26,7 +26,9 @@ class SGC(nn.Module):
         dropout (float): dropout on the input. (default: ``0.0``)
     """
 
-    def __init__(self, in_channels: int, out_channels: int, K: int = 2, dropout: float = 0.0) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, K: int = 2, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.lin = Linear(in_channels, out_channels, bias=False)
         self.bias = nn.Parameter(torch.empty(out_channels))
@@ -40,7 +42,10 @@ class SGC(nn.Module):
         nn.init.zeros_(self.bias)
 
     def forward(
-        self, x: Tensor | CSR, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None
+        self,
+        x: Tensor | CSR,
+        edge_index: Tensor | ScaledLaplacian,
+        edge_weight: Tensor | None = None,
     ) -> Tensor:
         """"""
         scores = self.lin(dropout(x, self.dropout, self.training))

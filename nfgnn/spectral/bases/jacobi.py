@@ -1,0 +1,68 @@
+"""Jacobi polynomials, and Legendre's as their simplest case."""
+
+import torch
+from torch import Tensor
+
+from nfgnn.spectral.bases.base import Basis
+
+
+class Jacobi(Basis):
+    r"""Jacobi polynomials :math:`P_k^{(a,b)}(t)`, orthogonal for the weight :math:`(1-t)^a (1+t)^b`.
+
+    With :math:`s = 2k + a + b` the recurrence from k to k + 1 has
+
+    .. math::
+        a_k = \frac{(s+1)(s+2)}{2(k+1)(k+a+b+1)}, \quad
+        b_k = \frac{(a^2-b^2)(s+1)}{2(k+1)(k+a+b+1)\,s}, \quad
+        c_k = -\frac{(k+a)(k+b)(s+2)}{(k+1)(k+a+b+1)\,s}
+
+    and :math:`P_1(t) = \tfrac{a-b}{2} + \tfrac{a+b+2}{2}\,t`. Mass near the low frequencies (t = -1) wants a large *b*,
+    near the high ones a large *a*. JacobiConv writes its filter in :math:`\hat A = -\tilde L`; its (a, b) is (b, a)
+    here, up to the sign of odd terms. Wang and Zhang, *How powerful are spectral graph neural networks*, 2022.
+
+    Args:
+        a: exponent of :math:`1 - t`, larger than -1.
+        b: exponent of :math:`1 + t`, larger than -1.
+    """
+
+    def __init__(self, a: float = 1.0, b: float = 1.0) -> None:
+        if a <= -1 or b <= -1:
+            raise ValueError(f"Jacobi(a, b) needs a > -1 and b > -1, got a = {a} and b = {b}")
+        self.a, self.b = float(a), float(b)
+
+    def table(self, K: int) -> Tensor:
+        a, b = self.a, self.b
+        rows = [((a + b + 2) / 2, (a - b) / 2, 0.0)]
+        for k in range(1, K):
+            s = 2 * k + a + b
+            denominator = 2 * (k + 1) * (k + a + b + 1) * s
+            rows.append(
+                (
+                    s * (s + 1) * (s + 2) / denominator,
+                    (a * a - b * b) * (s + 1) / denominator,
+                    -2 * (k + a) * (k + b) * (s + 2) / denominator,
+                )
+            )
+        return torch.tensor(rows[:K], dtype=torch.float64).reshape(K, 3)
+
+    def __str__(self) -> str:
+        return f"jacobi({self.a:g}, {self.b:g})"
+
+    def __repr__(self) -> str:
+        return f"Jacobi(a={self.a:g}, b={self.b:g})"
+
+
+class Legendre(Jacobi):
+    r"""Legendre polynomials, the Jacobi polynomials for a = b = 0: orthogonal for the constant weight.
+
+    .. math:: (k+1)\,P_{k+1}(t) = (2k+1)\,t\,P_k(t) - k\,P_{k-1}(t)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(0.0, 0.0)
+
+    def __str__(self) -> str:
+        return "legendre"
+
+    def __repr__(self) -> str:
+        return "Legendre()"

@@ -1,0 +1,233 @@
+"""One's own graph from files: tables, npz, saved tensors."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from pyarrow import parquet
+from safetensors.torch import save_file
+from scipy import sparse
+from torch_geometric.data import Data
+
+from nfgnn.data import load_dataset
+from nfgnn.errors import UserError
+
+NODES = "id,label,a,b\nx,red,1,0.5\ny,blue,2,1.5\nz,,3,2.5\nw,red,4,3.5\n"
+EDGES = "source,target\nx,y\ny,z\nz,w\n"
+
+
+def folder(tmp_path: Path, nodes: str = NODES, edges: str = EDGES) -> Path:
+    path = tmp_path / "mine"
+    path.mkdir(exist_ok=True)
+    (path / "nodes.csv").write_text(nodes, encoding="utf-8")
+    (path / "edges.csv").write_text(edges, encoding="utf-8")
+    return path
+
+
+def test_two_csv_files(tmp_path: Path) -> None:
+    data = load_dataset(folder(tmp_path))
+    assert data.name == "mine"
+    assert data.node_ids.tolist() == ["x", "y", "z", "w"]
+    assert data.class_names == ["blue", "red"]
+    assert data.y.tolist() == [1, 0, -1, 1]
+    assert data.feature_names == ["a", "b"]
+    assert data.x.tolist() == [[1, 0.5], [2, 1.5], [3, 2.5], [4, 3.5]]
+    assert data.edge_index.tolist() == [[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]]
+    assert "train_mask" not in data
+
+
+READ_ALIKE = {
+    "semicolons": (NODES.replace(",", ";"), EDGES.replace(",", ";")),
+    "tabs": (NODES.replace(",", "\t"), EDGES.replace(",", "\t")),
+    "windows line ends": (NODES.replace("\n", "\r\n"), EDGES.replace("\n", "\r\n")),
+    "byte order mark": ("\ufeff" + NODES, "\ufeff" + EDGES),
+    "blanks": (NODES.replace("\nx,", "\n x ,"), EDGES.replace(",", ", ")),
+    "quotes": (NODES.replace("red", '"red"'), EDGES.replace("x", '"x"')),
+    "no last line end": (NODES.rstrip(), EDGES.rstrip()),
+}
+
+
+@pytest.mark.parametrize("case", READ_ALIKE)
+def test_csv_dialects_read_alike(case: str, tmp_path: Path) -> None:
+    data = load_dataset(folder(tmp_path, *READ_ALIKE[case]))
+    plain = load_dataset(folder(tmp_path))
+    assert torch.equal(data.edge_index, plain.edge_index)
+    assert torch.equal(data.x, plain.x)
+    assert torch.equal(data.y, plain.y)
+
+
+def test_ids_stay_what_they_are(tmp_path: Path) -> None:
+    nodes = "id,label,a\n007,0,1\n7,1,2\nżółw 猫,0,3\nNA,1,4\n"
+    data = load_dataset(folder(tmp_path, nodes, "source,target\n007,7\nżółw 猫,NA\n"))
+    assert data.node_ids.tolist() == ["007", "7", "żółw 猫", "NA"]
+    assert data.edge_index.tolist() == [[0, 1, 2, 3], [1, 0, 3, 2]]
+
+
+def test_splits_and_weights(tmp_path: Path) -> None:
+    nodes = "id,label,split,a\n1,0,train,1\n2,1,Val,2\n3,0,test,3\n4,1,,4\n"
+    data = load_dataset(folder(tmp_path, nodes, "source,target,weight\n1,2,2\n2,1,4\n3,4,1\n"))
+    assert data.train_mask.tolist() == [True, False, False, False]
+    assert data.val_mask.tolist() == [False, True, False, False]
+    assert data.test_mask.tolist() == [False, False, True, False]
+    assert data.edge_weight.tolist() == [3, 3, 1, 1]
+
+
+def test_other_column_names(tmp_path: Path) -> None:
+    nodes = NODES.replace("id,label,a", "name,colour,a")
+    edges = EDGES.replace("source,target", "from,to")
+    names = {
+        "id_column": "name",
+        "label_column": "colour",
+        "source_column": "from",
+        "target_column": "to",
+    }
+    data = load_dataset(folder(tmp_path, nodes, edges), drop_columns="b", **names)
+    assert data.feature_names == ["a"]
+    assert data.class_names == ["blue", "red"]
+
+
+def test_a_graph_without_label_column_is_for_prediction(tmp_path: Path) -> None:
+    path = folder(tmp_path, "id,a\n1,1\n2,2\n", "source,target\n1,2\n")
+    assert load_dataset(path, need_labels=False).y.tolist() == [-1, -1]
+    with pytest.raises(UserError, match="no node has a label"):
+        load_dataset(path)
+
+
+def write_parquet(path: Path, nodes: dict[str, object], edges: dict[str, object]) -> Path:
+    path.mkdir()
+    parquet.write_table(pa.table(nodes), path / "nodes.parquet")
+    parquet.write_table(pa.table(edges), path / "edges.parquet")
+    return path
+
+
+def test_parquet_of_many_types(tmp_path: Path) -> None:
+    nodes = {
+        "id": pa.array([10, 20, 30], pa.int32()),
+        "label": pa.array(["u", None, "v"]).dictionary_encode(),
+        "flag": [True, False, True],
+        "vector": pa.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], pa.list_(pa.float32(), 2)),
+    }
+    path = write_parquet(tmp_path / "p", nodes, {"source": [10, 20], "target": [20.0, 30.0]})
+    data = load_dataset(path)
+    assert data.feature_names == ["flag", "vector_0", "vector_1"]
+    assert data.x.tolist() == [[1, 1, 2], [0, 3, 4], [1, 5, 6]]
+    assert data.y.tolist() == [0, -1, 1]
+    assert data.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
+
+
+@pytest.mark.parametrize(
+    "ids", [[5, 10**17, -3], [0.5, 1.5, 2.5], ["a", "b", "c"], [True, False, None]]
+)
+def test_ids_of_any_kind(ids: list[object], tmp_path: Path) -> None:
+    nodes = {"id": ids, "label": [0, 1, 0], "a": [1, 2, 3]}
+    path = write_parquet(tmp_path / "p", nodes, {"source": ids[:1], "target": ids[1:2]})
+    if None in ids:
+        with pytest.raises(UserError, match="row 3, column 'id': the id is missing"):
+            load_dataset(path)
+    else:
+        assert load_dataset(path).edge_index.tolist() == [[0, 1], [1, 0]]
+
+
+REFUSED = {
+    "nodes.csv: row 2, column 'b': 'many' is not a number": (NODES.replace("1.5", "many"), EDGES),
+    "nodes.csv: row 3, column 'a': the feature is missing": (NODES.replace("z,,3", "z,,"), EDGES),
+    "nodes.csv: row 1, column 'b': the feature is inf": (NODES.replace("0.5", "inf"), EDGES),
+    "nodes.csv: row 4, column 'id': the id 'x' is already in row 1": (
+        NODES.replace("\nw", "\nx"),
+        EDGES,
+    ),
+    "nodes.csv: row 2, column 'id': the id is missing": (NODES.replace("\ny", "\n"), EDGES),
+    "edges.csv: row 3, column 'target': the id 'q' is not in nodes.csv": (
+        NODES,
+        EDGES.replace("z,w", "z,q"),
+    ),
+    "edges.csv: row 1, column 'source': the id is missing": (NODES, EDGES.replace("x,y", ",y")),
+    "edges.csv: there is no column 'source'": (NODES, EDGES.replace("source", "from")),
+    "nodes.csv: there is no column 'id'": (NODES.replace("id", "name"), EDGES),
+    "nodes.csv: the column 'a' occurs more than once": (NODES.replace("a,b", "a,a"), EDGES),
+    "nodes.csv: the file is empty": ("", EDGES),
+    "nodes.csv: there is no row": ("id,label,a\n", EDGES),
+    "Row #3": (NODES.replace("y,blue,2,1.5", "y,blue,2"), EDGES),
+    "'maybe' is not train, val, test or empty": (
+        "id,label,split\n1,0,train\n2,1,maybe\n",
+        "source,target\n1,2\n",
+    ),
+    "weight of link 0": (NODES, "source,target,weight\nx,y,-1\n"),
+    "edges.csv: row 1, column 'weight': the weight is missing": (
+        NODES,
+        "source,target,weight\nx,y,\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_mistakes_are_named_with_file_row_and_column(message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        load_dataset(folder(tmp_path, *REFUSED[message]))
+    assert message in str(caught.value)
+
+
+def test_a_missing_or_double_file_is_named(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "edges.parquet").touch()
+    with pytest.raises(UserError, match=r"both edges\.parquet and edges\.csv"):
+        load_dataset(path)
+    (path / "nodes.csv").unlink()
+    with pytest.raises(UserError, match=r"there is no nodes\.csv or nodes\.parquet"):
+        load_dataset(path)
+
+
+def test_npz_dense_and_sparse(tmp_path: Path) -> None:
+    x = (np.random.default_rng(0).random((5, 3)) < 0.5).astype(np.float32)
+    links = {"edges": np.array([[0, 1], [1, 2]]), "node_labels": np.array(["a", "b", "", "a", "b"])}
+    matrix = sparse.csr_array(x)
+    np.savez(tmp_path / "dense.npz", node_features=x, **links)
+    for prefix in ("node_features_", "attr_", ""):
+        parts = {
+            prefix + part: getattr(matrix, part) for part in ("data", "indices", "indptr", "shape")
+        }
+        np.savez(tmp_path / "sparse.npz", **links, **parts)
+        dense, thin = load_dataset(tmp_path / "dense.npz"), load_dataset(tmp_path / "sparse.npz")
+        assert torch.equal(dense.x.to_dense(), thin.x.to_dense())
+        assert dense.y.tolist() == [0, 1, -1, 0, 1]
+
+
+@pytest.mark.parametrize("ending", ["pt", "safetensors"])
+def test_a_saved_graph_of_tensors(ending: str, tmp_path: Path) -> None:
+    content = {
+        "x": torch.rand(3, 2),
+        "edge_index": torch.tensor([[0, 1], [1, 2]]),
+        "y": torch.tensor([0, 1, 0]),
+    }
+    path = tmp_path / f"graph.{ending}"
+    torch.save(Data(**content).to_dict(), path) if ending == "pt" else save_file(content, path)
+    assert torch.equal(load_dataset(path).x, content["x"])
+
+
+class Bomb:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return Path.touch, (self.target,)
+
+
+def test_nothing_is_ever_unpickled(tmp_path: Path) -> None:
+    bomb = Bomb(tmp_path / "exploded")
+    torch.save(bomb, tmp_path / "bomb.pt")
+    labels = np.array([bomb, bomb], dtype=object)
+    np.savez(tmp_path / "bomb.npz", edges=np.array([[0, 1]]), node_labels=labels)
+    for file in ("bomb.pt", "bomb.npz"):
+        with pytest.raises(UserError, match=file):
+            load_dataset(tmp_path / file)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "graph.xlsx").touch()
+    with pytest.raises(UserError, match=r"graph\.xlsx: graphs are read from"):
+        load_dataset(tmp_path / "graph.xlsx")

@@ -1,0 +1,118 @@
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from nfgnn.data import load_dataset, split
+from nfgnn.errors import UserError
+
+SIZES = [50, 3, 120, 27]
+
+
+@pytest.fixture
+def data() -> Data:
+    y = torch.cat([torch.full((size,), c) for c, size in enumerate([*SIZES, 7])])
+    y[y == 4] = -1  # seven unlabelled nodes
+    return Data(
+        y=y[torch.randperm(len(y), generator=torch.Generator().manual_seed(0))], num_nodes=len(y)
+    )
+
+
+def counts(data: Data, mask: str) -> list[int]:
+    return torch.bincount(data.y[data[mask]], minlength=4).tolist()
+
+
+@pytest.mark.parametrize(("protocol", "train", "val"), [("full", 0.6, 0.2), ("semi", 0.025, 0.025)])
+def test_per_class_sizes_follow_the_formula(
+    data: Data, protocol: str, train: float, val: float
+) -> None:
+    n = sum(SIZES)
+    out = split(data, protocol, 0)
+    quota = round(train * n / 4)
+    assert counts(out, "train_mask") == [min(quota, size) for size in SIZES]
+    assert int(out.val_mask.sum()) == round(val * n)
+    assert int(out.test_mask.sum()) == n - int(out.train_mask.sum()) - int(out.val_mask.sum())
+
+
+def test_stratified_keeps_every_class_share(data: Data) -> None:
+    out = split(data, "stratified", 0)
+    assert counts(out, "train_mask") == [30, 1, 72, 16]
+    assert counts(out, "val_mask") == [10, 1, 24, 5]
+    assert counts(out, "test_mask") == [10, 1, 24, 6]
+
+
+def test_random_ignores_classes(data: Data) -> None:
+    out = split(data, "random", 0)
+    assert [int(out[m].sum()) for m in ("train_mask", "val_mask", "test_mask")] == [100, 50, 50]
+
+
+@pytest.mark.parametrize("protocol", ["full", "semi", "stratified", "random"])
+def test_parts_are_disjoint_cover_the_labelled_nodes_and_follow_the_seed(
+    data: Data, protocol: str
+) -> None:
+    out, again, other = split(data, protocol, 5), split(data, protocol, 5), split(data, protocol, 6)
+    masks = [out.train_mask, out.val_mask, out.test_mask]
+    assert torch.equal(sum(mask.int() for mask in masks), (data.y >= 0).int())
+    assert all(torch.equal(out[m], again[m]) for m in ("train_mask", "val_mask", "test_mask"))
+    assert not torch.equal(out.train_mask, other.train_mask)
+    assert "train_mask" not in data
+
+
+def test_the_published_masks_are_those_of_a_second_implementation() -> None:
+    """The generator of this family of papers, written out: per class a permutation, then one of all the rest."""
+    y = torch.tensor([0, 1, 0, 1, 2, 0, 1, 2, 0, 1] * 4)
+    out = split(Data(y=y, num_nodes=40), "full", 3)
+    g = torch.Generator().manual_seed(3)
+    train, rest = [], []
+    for c in range(3):
+        nodes = [i for i in range(40) if y[i] == c]
+        order = torch.randperm(len(nodes), generator=g).tolist()
+        train += [nodes[i] for i in order[:8]]
+        rest += [nodes[i] for i in order[8:]]
+    order = torch.randperm(len(rest), generator=g).tolist()
+    assert sorted(train) == out.train_mask.nonzero().flatten().tolist()
+    assert sorted(rest[i] for i in order[:8]) == out.val_mask.nonzero().flatten().tolist()
+
+
+def test_shipped_splits_are_taken_by_number(data: Data) -> None:
+    masks = torch.rand(data.num_nodes, 10) < 0.5
+    data.train_mask, data.val_mask, data.test_mask = masks, ~masks, masks.flip(1)
+    assert torch.equal(split(data, "geom-gcn", 13).train_mask, masks[:, 3])
+    assert torch.equal(split(data, "public", 4).val_mask, ~masks[:, 4])
+    data.train_mask = data.train_mask[:, 0]
+    with pytest.raises(UserError, match="does not come with ten fixed splits"):
+        split(data, "geom-gcn", 0)
+
+
+def test_mistakes_are_said_in_a_sentence(data: Data) -> None:
+    with pytest.raises(UserError, match="there is no protocol 'fulll': choose one of full, semi"):
+        split(data, "fulll")
+    with pytest.raises(UserError, match="does not come with a split: use another protocol"):
+        split(data, "public")
+    with pytest.raises(UserError, match="has no labels"):
+        split(Data(y=torch.full((3,), -1), num_nodes=3))
+
+
+@pytest.mark.parametrize(
+    ("name", "train_share"), [("texas", 0.46), ("cora", 0.60), ("squirrel", 0.60)]
+)
+def test_on_real_graphs(data_root, name: str, train_share: float) -> None:
+    data = split(load_dataset(name, root=data_root), "full", 0)
+    classes = int(data.y.max()) + 1
+    quota = round(0.6 * data.num_nodes / classes)
+    sizes = torch.bincount(data.y)
+    assert torch.bincount(data.y[data.train_mask]).tolist() == sizes.clamp(max=quota).tolist()
+    assert int(data.val_mask.sum()) == round(0.2 * data.num_nodes)
+    if name == "texas":
+        assert float(data.train_mask.float().mean()) == pytest.approx(train_share, abs=0.01)
+        tested = torch.bincount(data.y[data.val_mask | data.test_mask], minlength=5)
+        assert int((tested == 0).sum()) == 2
+        assert float(tested.max() / tested.sum()) == pytest.approx(0.81, abs=0.01)
+
+
+def test_geom_gcn_splits_of_texas(data_root) -> None:
+    data = load_dataset("texas", root=data_root)
+    sizes = [
+        [int(split(data, "geom-gcn", s)[m].sum()) for m in ("train_mask", "val_mask", "test_mask")]
+        for s in range(10)
+    ]
+    assert sizes == [[87, 59, 37]] * 10

@@ -1,0 +1,117 @@
+"""Run by ``test_kernels_compile``: call what launches kernels, and compile each for a Hopper GPU in place of launching.
+
+The interpreter takes kernels that the compiler refuses, and CI has no GPU.
+"""
+
+import inspect
+import sys
+from typing import Any
+
+import torch
+import triton
+from conftest import random_graph
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.runtime.jit import JITFunction
+
+TYPES = {
+    torch.float32: "*fp32",
+    torch.float64: "*fp64",
+    torch.int32: "*i32",
+    torch.int64: "*i64",
+    torch.bool: "*i1",
+}
+OPTIONS = ("num_warps", "maxnreg")
+compiled: dict[Any, str] = {}
+
+
+def compile_only(self: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+    options = {key: kwargs.pop(key) for key in OPTIONS if key in kwargs}
+    bound = inspect.signature(self.fn).bind(*args, **kwargs).arguments
+    signature, constants, attributes = {}, {}, {}
+    for place, parameter in enumerate(self.params):
+        value = bound[parameter.name]
+        if parameter.is_constexpr or value is None or (isinstance(value, int) and value == 1):
+            signature[parameter.name], constants[(place,)] = "constexpr", value
+            continue
+        number = parameter.annotation_type or ("fp32" if isinstance(value, float) else "i32")
+        kind = TYPES[value.dtype] if isinstance(value, torch.Tensor) else number
+        signature[parameter.name] = kind
+        if isinstance(value, torch.Tensor) or (isinstance(value, int) and value % 16 == 0):
+            attributes[(place,)] = [["tt.divisibility", 16]]
+    name = f"{self.fn.__module__}.{self.fn.__name__}"
+    key = (name, *signature.items(), *constants.items(), *map(str, attributes), *options.items())
+    if key not in compiled:
+        source = ASTSource(self, signature, constants, attributes)
+        triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+        compiled[key] = name
+
+
+def all_kernels() -> None:
+    from nfgnn.kernels import gated_sum as gated_sum_triton
+    from nfgnn.kernels import recurrence as triton_backend
+    from nfgnn.kernels import training_step
+    from nfgnn.kernels import two_layer_mlp as two_layers_triton
+    from nfgnn.spectral import CSR, scaled_laplacian
+    from nfgnn.training import TrainingConfig
+    from nfgnn.training import stacked_parameters as stacked
+
+    edge_index = random_graph(40, 0.2, 0)
+    table = [(1.0, 0.0, 0.0), (2.0, 0.0, -1.0), (2.0, 0.5, -1.0)]
+    weighted = (edge_index.sum(0) % 3 + 1).double()
+    for large, weight, widths in ((10**9, None, (14,)), (4, None, (2, 4)), (4, weighted, (2,))):
+        triton_backend.LARGE, triton_backend._LONG = large, 9
+        operator = scaled_laplacian(edge_index.clone(), weight, 40)
+        for width in widths:
+            for dtype in (torch.float32, torch.float64) if width == 2 else (torch.float32,):
+                triton_backend.terms(torch.randn(40, width, dtype=dtype), operator, table)
+                triton_backend.adjoint(torch.randn(4, 40, width, dtype=dtype), operator, table)
+    matrix = CSR.from_tensor((torch.rand(30, 20) < 0.3).float().to_sparse_csr())
+    triton_backend.matmul(matrix, torch.randn(20, 64))
+    triton_backend.matmul_members(
+        matrix, torch.rand(3, matrix.values.numel()), torch.randn(20, 3, 5)
+    )
+    for runs, rank in ((1, 1), (3, 3)):
+        terms, weight, gamma = (
+            torch.randn(4, 37, runs, 5),
+            torch.randn(runs, 5, rank),
+            torch.randn(runs, 4, rank),
+        )
+        gated_sum_triton.forward(terms, weight, gamma)
+        gated_sum_triton.backward(torch.randn(37, runs, 5), terms, weight, gamma)
+    for features, width, classes in ((65, 64, 2), (128, 128, 16)):
+        layers = [
+            torch.randn(shape)
+            for shape in ((2, width, features), (2, width), (2, classes, width), (2, classes))
+        ]
+        x, rates, seeds = (
+            torch.randn(100, features),
+            torch.rand(2),
+            torch.ones(2, 2, dtype=torch.long),
+        )
+        *_, hidden = two_layers_triton.forward(x, *layers, rates, seeds)
+        two_layers_triton.backward(torch.randn(100, 2, classes), x, hidden, layers[2], rates, seeds)
+    two_layers_triton.kept(0, 100, 65, 0.5)
+    y, long = torch.randint(5, (37,)), torch.zeros(3, dtype=torch.long)
+    for share in (None, torch.rand(3)):
+        training_step.scores(torch.randn(37, 3, 5), torch.rand(3, 37), y, share)
+    flags, told, books = (
+        torch.ones(3, dtype=torch.bool),
+        torch.rand(3),
+        torch.zeros(200, 3, dtype=torch.double),
+    )
+    seen = torch.zeros(10, 3, 3, dtype=torch.double)
+    training_step.note(
+        told, told, told, torch.zeros(1, dtype=torch.long), seen, books, flags, long, told, flags
+    )
+    theta = torch.randn(3, 1500)
+    adam = stacked.Adam(theta, 1100, [TrainingConfig()] * 3)
+    rates = (adam.powers, adam.lr, adam.weight_decay)
+    training_step.adam(theta, theta, adam.m, adam.v, *rates, flags, 1100)
+
+
+if __name__ == "__main__":
+    JITFunction.run = compile_only
+    all_kernels()
+    print("\n".join(sorted(set(compiled.values()))))
+    print(len(compiled), "variants", file=sys.stderr)

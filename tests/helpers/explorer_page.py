@@ -1,0 +1,93 @@
+"""Hands and eyes for the explorer's page: clicks on nodes, and what is then drawn and written."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+
+def settle(page: Any) -> None:
+    """Wait until everything that is to be drawn has been drawn."""
+    page.evaluate(
+        "() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(go, 30))))"
+    )
+
+
+def places(page: Any, nodes: Any) -> np.ndarray:
+    """Where nodes stand, in pixels of the map."""
+    return np.array(
+        page.evaluate("(nodes) => nodes.map(window.explorer.place)", [int(i) for i in nodes])
+    )
+
+
+def lonely(page: Any, n: int) -> int:
+    """The node that is farthest from its nearest neighbour on the map: a click there cannot be mistaken."""
+    place = places(page, range(n))
+    distance = np.linalg.norm(place[:, None] - place, axis=2) + np.where(np.eye(n), np.inf, 0)
+    return int(distance.min(1).argmax())
+
+
+def click_node(page: Any, node: int) -> None:
+    box, (x, y) = page.locator("#overlay").bounding_box(), places(page, [node])[0]
+    page.mouse.click(box["x"] + x, box["y"] + y)
+    settle(page)
+
+
+def facts(page: Any, where: str) -> dict[str, str]:
+    terms, values = (page.locator(f"{where} {tag}").all_text_contents() for tag in ("dt", "dd"))
+    return dict(zip(terms, values, strict=True))
+
+
+def drawn_curves(page: Any, where: str) -> dict[str, np.ndarray]:
+    """The responses of a chart, read back from pixels by the chart's own axis; by name of the key."""
+    chart = page.locator(f"{where} svg.chart").first
+    labels = chart.locator("text[text-anchor=end]")
+    ticks = [
+        (float(t.text_content().replace("−", "-")), float(t.get_attribute("y")) - 4)
+        for t in labels.all()
+    ]
+    slope, start = np.polyfit([y for _, y in ticks], [value for value, _ in ticks], 1)
+    paths = [
+        np.array(re.findall(r"[ML][\d.-]+ ([\d.-]+)", p.get_attribute("d")), float)
+        for p in chart.locator("path").all()
+    ]
+    names = page.locator(f"{where} .keys").first.locator(".key").all_text_contents()
+    return {name: slope * path + start for name, path in zip(names, reversed(paths), strict=True)}
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+def colour_at(page: Any, node: int) -> str:
+    x, y = places(page, [node])[0]
+    script = """([x, y]) => {
+      const copy = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+      copy.drawImage(document.getElementById("points"), -x, -y);
+      return [...copy.getImageData(0, 0, 1, 1).data];
+    }"""
+    red, green, blue, alpha = page.evaluate(script, [round(x), round(y)])
+    assert alpha > 200
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def near(colour: str, wanted: str) -> bool:
+    parts = [[int(text[k : k + 2], 16) for k in (1, 3, 5)] for text in (colour, wanted)]
+    return max(abs(a - b) for a, b in zip(*parts)) <= 8
+
+
+def text_boxes(page: Any) -> list[Any]:
+    """Left, top, right, bottom and text of every line of text that can be seen."""
+    return page.evaluate("""() => {
+  const boxes = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode, parent = text.parentElement;
+    const unseen = parent.closest("script, style, noscript, option, title, [hidden], details:not([open]), .skip");
+    if (unseen || !text.textContent.trim()) continue;
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    for (const box of range.getClientRects()) boxes.push([box.left, box.top, box.right, box.bottom, text.textContent]);
+  }
+  return boxes;
+}""")

@@ -1,0 +1,62 @@
+"""A small graph with everything that is awkward, and runs on it: what the tests of the explorer look at."""
+
+from pathlib import Path
+
+import numpy as np
+from torch_geometric.data import Data
+
+from nfgnn.data import load_dataset
+from nfgnn.explain.explorer.rows import ExplorerRows, FilterColumns, Layout, RunColumns
+from nfgnn.run_progress import RunDisplay
+from nfgnn.training import Experiment, RunConfig, run_experiment
+
+NASTY = "</script><b>art & \"craft\" 'x' <!-- {{SCRIPT}}"
+
+
+def awkward_graph() -> Data:
+    """160 nodes with ids of their own, some without a label, one class with a name full of markup."""
+    data = load_dataset("mixed", num_nodes=160, num_classes=3)
+    data.name = "awkward"
+    data.class_names = [NASTY, "music", "science"]
+    data.node_ids = np.array([f"person-{i:03d}" for i in range(160)])
+    data.y[::16] = -1
+    return data
+
+
+def train_run(
+    folder: Path, model: str, data: Data, seeds: tuple[int, ...] = (0,), protocol: str = "full"
+) -> Path:
+    config = RunConfig.resolve(model, {"epochs": 12}, "mixed", protocol, "none")
+    run_experiment(Experiment(data, protocol, seeds, config), folder, RunDisplay("", quiet=True))
+    return folder
+
+
+def synthetic_rows(n: int, seed: int = 0) -> ExplorerRows:
+    """Rows of a graph of this size without any training: a ring with chords, random filters."""
+    rng = np.random.default_rng(seed)
+    ring = np.arange(n)
+    one_way = np.concatenate(
+        [np.stack([ring, (ring + 1) % n]), np.stack([ring, (ring + 7) % n])], axis=1
+    )
+    psi = rng.standard_normal((n, 4)).astype(np.float32)
+    label = rng.integers(0, 3, n)
+    t = np.linspace(-1, 1, 5)
+    terms = np.stack([t**k for k in range(4)], 1)
+    means = np.stack([psi[label == c].mean(0) for c in range(3)])
+    filters = FilterColumns(psi, "monomial", t + 1, terms, psi.mean(0, dtype=np.float64), means)
+    run = RunColumns("NFGNN", rng.integers(0, 3, n), rng.random(n), filters)
+    return ExplorerRows(
+        dataset="ring",
+        protocol="full",
+        seed=0,
+        class_names=["a", "b", "c"],
+        ids=None,
+        edge_index=np.concatenate([one_way, one_way[::-1]], axis=1),
+        label=label,
+        part=rng.integers(1, 4, n),
+        degree=np.full(n, 4),
+        homophily=rng.integers(0, 5, n) / 4,
+        entropy=rng.random(n),
+        layouts=[Layout("links", "at random", rng.standard_normal((n, 2)), equal_axes=True)],
+        runs=[run],
+    )

@@ -1,0 +1,109 @@
+"""The GPU's kernels, run by Triton's interpreter, against the torch backend and dense products."""
+
+import pytest
+import torch
+from conftest import random_graph
+from helpers import triton_on_cpu  # noqa: F401  before any kernel is defined
+
+from nfgnn.kernels import gated_sum as gated_sum_triton
+from nfgnn.kernels import recurrence as triton_backend
+from nfgnn.nn.conv import gated_sum
+from nfgnn.spectral import BASES, CSR, resolve_basis, scaled_laplacian, torch_backend
+from nfgnn.spectral.laplacian import fold_table
+
+N = 40
+
+
+def graph(weighted: bool, self_loops: bool = False) -> torch.Tensor:
+    edge_index = random_graph(N, 0.2, 0)
+    weight = (edge_index.sum(0) % 3 + 1).double() if weighted else None
+    return scaled_laplacian(edge_index, weight, N, self_loops, lambda_max=1.9)
+
+
+@pytest.fixture(params=["one program a row", "rows share programs"])
+def large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same graph treated as a small one and as a large one, with rows beyond ``_LONG`` in either."""
+    monkeypatch.setattr(triton_backend, "_LONG", 9)
+    monkeypatch.setattr(
+        triton_backend, "LARGE", 10**9 if request.param == "one program a row" else 4
+    )
+    monkeypatch.setattr(triton_backend, "_GROUPS", triton_backend.TensorCache())
+    monkeypatch.setattr(triton_backend, "_GRAPHS", triton_backend.TensorCache())
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize(
+    ("name", "weighted", "width", "dtype"),
+    [
+        *(
+            (name, weighted, width, torch.float32)
+            for name in BASES
+            for weighted in (False, True)
+            for width in (3, 4)
+        ),
+        ("jacobi", True, 3, torch.float64),  # the basis whose factors float32 does not hold
+    ],
+)
+def test_recurrence_and_adjoint_equal_the_torch_backend(
+    name: str, weighted: bool, width: int, dtype: torch.dtype
+) -> None:
+    operator, K = graph(weighted), 4
+    table = fold_table(resolve_basis(name).table(K), operator.lambda_max)
+    x, grad = torch.randn(N, width, dtype=dtype), torch.randn(K + 1, N, width, dtype=dtype)
+    close = 1e-5 if dtype == torch.float32 else 1e-13
+    for ours, theirs in (
+        (
+            triton_backend.terms(x, operator, table),
+            torch_backend.terms(x.double(), operator, table),
+        ),
+        (
+            triton_backend.adjoint(grad, operator, table),
+            torch_backend.adjoint(grad.double(), operator, table),
+        ),
+    ):
+        assert ours.dtype == dtype
+        torch.testing.assert_close(
+            ours.double(), theirs, rtol=close, atol=close * float(theirs.abs().max())
+        )
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_products_with_values_and_with_a_batch_of_values(dtype: torch.dtype) -> None:
+    dense = torch.rand(30, 20, dtype=dtype) * (torch.rand(30, 20) < 0.3)
+    matrix = CSR.from_tensor(dense.to_sparse_csr())
+    x = torch.randn(20, 5, dtype=dtype)
+    torch.testing.assert_close(triton_backend.matmul(matrix, x), dense @ x)
+    values, batch = (
+        torch.rand(3, matrix.values.numel(), dtype=dtype),
+        torch.randn(20, 3, 5, dtype=dtype),
+    )
+    ours = triton_backend.matmul_members(matrix, values, batch)
+    torch.testing.assert_close(ours, torch_backend.matmul_members(matrix, values, batch))
+
+
+@pytest.mark.parametrize(
+    ("orders", "n", "runs", "channels", "rank"),
+    [(4, 37, 3, 5, 2), (3, 20, 1, 2, 1), (2, 300, 2, 7, 3)],
+)
+@pytest.mark.parametrize("beside", [0, 4])
+def test_the_gated_sum_and_its_gradient(
+    orders: int, n: int, runs: int, channels: int, rank: int, beside: int
+) -> None:
+    """Also of terms that are columns of a wider matrix."""
+    terms = torch.randn(orders, n, beside + runs * channels)[..., beside:].unflatten(
+        -1, (runs, channels)
+    )
+    grad = torch.randn(n, runs, channels)
+    weight, gamma = torch.randn(runs, channels, rank), torch.randn(runs, orders, rank)
+    torch.testing.assert_close(
+        gated_sum_triton.forward(terms, weight, gamma),
+        gated_sum._forward(terms, weight, gamma),
+        rtol=1e-4,
+        atol=1e-5,
+    )
+    for ours, theirs in zip(
+        gated_sum_triton.backward(grad, terms, weight, gamma),
+        gated_sum._backward(grad, terms, weight, gamma),
+    ):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)

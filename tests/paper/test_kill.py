@@ -1,0 +1,101 @@
+"""A command that is killed without warning goes on, and ends as if nothing had happened."""
+
+import csv
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nfgnn.cli import main
+
+REPRODUCE = [
+    "reproduce",
+    "full",
+    "--datasets",
+    "karate",
+    "--models",
+    "MLP,GCN,GPRGNN",
+    "--runs",
+    "3",
+]
+TUNE = [
+    "tune",
+    "karate",
+    "--protocol",
+    "stratified",
+    "--trials",
+    "6",
+    "--seeds",
+    "0-1",
+    "--out",
+    "best.toml",
+]
+TUNE += ["--set", "epochs=60"]
+COMMANDS = {"reproduce": (REPRODUCE, "results/records.sqlite"), "tune": (TUNE, "runs/tune.sqlite")}
+
+
+def rows(database: Path) -> int:
+    if not database.is_file():
+        return 0
+    try:
+        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+            return int(connection.execute("SELECT count(*) FROM runs").fetchone()[0])
+    except sqlite3.OperationalError:  # it is just being made
+        return 0
+
+
+def kill_at(command: list[str], folder: Path, database: Path, count: int) -> None:
+    """Start the command and kill it as soon as there are ``count`` records."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nfgnn", *command], cwd=folder, stdout=subprocess.DEVNULL
+    )
+    while rows(database) < count:
+        assert process.poll() is None, "it ended before it could be killed"
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+
+
+def finish(command: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["nfgnn", *command])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+
+
+def content(folder: Path, database: str) -> dict[str, object]:
+    """All that was left, but for times."""
+    files = [*folder.glob("results/full-*"), *folder.glob("best.toml")]
+    left: dict[str, object] = {path.name: path.read_bytes() for path in files}
+    for path in folder.glob("results/records.csv"):
+        with path.open(newline="") as file:
+            left["csv"] = [
+                {k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)
+            ]
+    with sqlite3.connect(folder / database) as connection:
+        query = (
+            "SELECT key, config, json_remove(metrics, '$.seconds'), device FROM runs ORDER BY key"
+        )
+        left["records"] = connection.execute(query).fetchall()
+    return left
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_killed_twice_and_resumed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, database = COMMANDS[name]
+    struck, whole = tmp_path / "struck", tmp_path / "whole"
+    for folder in (struck, whole):
+        folder.mkdir()
+    for count in (1, 4):
+        kill_at(command, struck, struck / database, count)
+    assert 4 <= rows(struck / database) < 9
+    for folder in (struck, whole):
+        finish(command, folder, monkeypatch)
+    assert content(struck, database) == content(whole, database)
+    assert len(content(whole, database)["records"]) >= 9

@@ -1,0 +1,194 @@
+"""New nodes: their terms and predictions are those of the whole extended graph."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from conftest import random_graph
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import csv
+from torch import Tensor
+
+from nfgnn import NodeClassifier, load_dataset, split
+from nfgnn.cli import main
+from nfgnn.data.readers.new_nodes import load_additions
+from nfgnn.errors import UserError
+from nfgnn.spectral import BASES, polynomial_terms, resolve_basis, scaled_laplacian
+from nfgnn.store.new_nodes import Neighbours, NewNodes, terms_of_new_nodes
+from nfgnn.training.predict_new_nodes import predict_new_nodes
+
+
+def extended(
+    edge_index: Tensor, weight: Tensor | None, new: NewNodes, known: int
+) -> tuple[Tensor, Tensor | None]:
+    """The whole graph, both directions of every link."""
+    source, target, added = new.both_ways(known)
+    both = torch.cat([edge_index, torch.stack([source, target])], 1)
+    return both, None if weight is None else torch.cat([weight, added.float()])
+
+
+@given(
+    n=st.integers(2, 25),
+    m=st.integers(1, 6),
+    links=st.integers(0, 15),
+    K=st.integers(0, 6),
+    basis=st.sampled_from(sorted(BASES)),
+    self_loops=st.booleans(),
+    weighted=st.booleans(),
+    lambda_max=st.sampled_from([2.0, 1.7]),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=150, deadline=None)
+def test_terms_are_those_of_the_whole_extended_graph(
+    n: int,
+    m: int,
+    links: int,
+    K: int,
+    basis: str,
+    self_loops: bool,
+    weighted: bool,
+    lambda_max: float,
+    seed: int,
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    known, x = random_graph(n, 0.15, seed), torch.randn(n + m, 3, generator=generator)
+    ends = torch.stack(
+        [
+            torch.randint(0, n + m, (links,), generator=generator),
+            n + torch.randint(0, m, (links,), generator=generator),
+        ]
+    )
+    pairs = torch.unique(ends.sort(0).values, dim=1)
+    weight = added = None
+    if weighted:
+        weight = 0.5 + (known[0] * known[1] % 7).float()
+        added = torch.rand(pairs.shape[1], generator=generator) + 0.1
+    new = NewNodes(x[n:], pairs if weighted else ends, added)
+    graph = Neighbours.of(known, weight, n)
+    ours = terms_of_new_nodes(
+        graph, x[:n].__getitem__, new, resolve_basis(basis), K, self_loops, lambda_max
+    )
+    operator = scaled_laplacian(*extended(known, weight, new, n), n + m, self_loops, lambda_max)
+    whole = polynomial_terms(x.double(), operator, resolve_basis(basis), K)
+    torch.testing.assert_close(ours, whole[:, n:].transpose(0, 1).float(), rtol=1e-4, atol=1e-5)
+
+
+def test_only_the_ball_is_looked_at() -> None:
+    """On a long path two links away are three nodes, whatever its length."""
+    n = 1000
+    path = torch.stack([torch.arange(n - 1), torch.arange(1, n)])
+    x, seen = torch.randn(n, 2), []
+
+    def features(nodes: Tensor) -> Tensor:
+        seen.extend(nodes.tolist())
+        return x[nodes]
+
+    new = NewNodes(torch.randn(1, 2), torch.tensor([[500], [n]]))
+    graph = Neighbours.of(torch.cat([path, path.flip(0)], 1), None, n)
+    terms_of_new_nodes(graph, features, new, resolve_basis("chebyshev"), 2)
+    assert sorted(seen) == [499, 500, 501]
+
+
+def test_a_new_node_without_links_has_the_terms_of_an_isolated_one() -> None:
+    new = NewNodes(torch.tensor([[1.0, 2.0]]), torch.empty(2, 0, dtype=torch.long))
+    graph = Neighbours.of(random_graph(10, 0.3, 0), None, 10)
+    terms = terms_of_new_nodes(
+        graph, lambda nodes: torch.randn(nodes.numel(), 2), new, resolve_basis("chebyshev"), 4
+    )
+    torch.testing.assert_close(terms[0, :, 0], torch.tensor([1.0, 0.0, -1.0, 0.0, 1.0]))  # T_k(0)
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [([[0], [12]], r"outside of 0…11"), ([[0, 10], [1, 3]], "joins two nodes of the known graph")],
+)
+def test_links_that_cannot_be_are_refused(ends: list[list[int]], message: str) -> None:
+    new = NewNodes(torch.randn(2, 2), torch.tensor(ends))
+    with pytest.raises(UserError, match=message):
+        new.both_ways(10)
+
+
+@pytest.fixture(params=["strings", "numbers"])
+def known(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A graph as a folder of tables, of which the last ten nodes are cut off into a folder of their own."""
+    data = load_dataset("mixed", num_nodes=200)
+    name = "node {}" if request.param == "strings" else "{}"
+    ids = np.array([name.format(i) for i in range(200)])
+    features = {f"x{i}": column for i, column in enumerate(data.x.to_dense().T.numpy())}
+    nodes = pa.table(
+        {"id": ids, "label": [data.class_names[c] for c in data.y.tolist()], **features}
+    )
+    once = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
+    for folder, some in (
+        ("old", (once < 190).all(0)),
+        ("new", (once >= 190).any(0)),
+        ("whole", once[0] >= 0),
+    ):
+        (tmp_path / folder).mkdir()
+        part = {"old": nodes.slice(0, 190), "new": nodes.slice(190), "whole": nodes}[folder]
+        csv.write_csv(part, tmp_path / folder / "nodes.csv")
+        ends = ids[once[:, some]]
+        csv.write_csv(
+            pa.table({"source": ends[1], "target": ends[0]}), tmp_path / folder / "edges.csv"
+        )
+    return tmp_path
+
+
+def run(*arguments: str) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["nfgnn", *arguments])
+        try:
+            main()
+        except SystemExit as stop:
+            return int(stop.code or 0)
+    return 0
+
+
+def test_predictions_of_new_nodes_are_those_on_the_whole_graph(
+    known: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(known)
+    assert (
+        run("precompute", "old", "--out", "store", "--K", "3", "--rows", "all", "--self-loops") == 0
+    )
+    quick = ["--protocol", "stratified", "--runs", "1", "--set", "epochs=20"]
+    assert run("train", "store", "--out", "run", *quick) == 0
+    assert run("predict", "run", "whole", "-o", "whole.csv") == 0
+    assert run("predict", "run", "new", "--extends", "store", "-o", "from-store.csv") == 0
+    assert run("predict", "run", "new", "--extends", "old", "-o", "from-graph.csv") == 0
+    expected = csv.read_csv("whole.csv").slice(190)
+    for file in ("from-store.csv", "from-graph.csv"):
+        found = csv.read_csv(file)
+        assert found["id"].to_pylist() == expected["id"].to_pylist()
+        assert found["predicted"].to_pylist() == expected["predicted"].to_pylist()
+        np.testing.assert_allclose(found["probability"], expected["probability"], rtol=1e-4)
+    assert run("predict", "run", "store", "-o", "stored.csv") == 0
+    assert csv.read_csv("stored.csv").num_rows == 190
+
+
+def test_additions_that_do_not_fit_are_one_sentence(known: Path) -> None:
+    graph = load_dataset(known / "old")
+    nodes = csv.read_csv(known / "new" / "nodes.csv")
+    with pytest.raises(UserError, match="is already a node of the graph"):
+        load_additions(known / "old", graph)
+    csv.write_csv(nodes.drop_columns(["x3"]), known / "new" / "nodes.csv")
+    with pytest.raises(
+        UserError, match="the graph has 32 features, the new nodes have 31; missing: x3"
+    ):
+        load_additions(known / "new", graph)
+    csv.write_csv(nodes.slice(1), known / "new" / "nodes.csv")
+    with pytest.raises(
+        UserError, match=r"is not in nodes\.csv or the known graph; add the node or remove the link"
+    ):
+        load_additions(known / "new", graph)
+
+
+def test_models_that_look_at_whole_graphs_are_refused(known: Path) -> None:
+    graph = load_dataset(known / "old")
+    classifier = NodeClassifier("NFGNN", epochs=1, device="cpu").fit(split(graph, "stratified", 0))
+    with pytest.raises(UserError, match="NFGNN looks at whole graphs"):
+        predict_new_nodes(classifier, graph, load_additions(known / "new", graph))

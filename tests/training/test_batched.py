@@ -1,0 +1,169 @@
+"""Many runs at once against the same runs one by one."""
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from nfgnn import NodeClassifier, load_dataset, split
+from nfgnn.data import FeatureScaling
+from nfgnn.nn.models import MODELS
+from nfgnn.training import RunConfig, fit
+from nfgnn.training.batched import Member, fit_many
+from nfgnn.training.fit_together import bytes_per_run, fit_together
+
+SHARING = sorted(name for name, entry in MODELS.items() if entry.many_seeds)
+
+
+@pytest.fixture(scope="module")
+def graph() -> Data:
+    data = load_dataset("mixed", num_nodes=150)
+    data.x = FeatureScaling.fit(data.x, "standard").apply(data.x).double()
+    return data
+
+
+def runs(
+    graph: Data, name: str, settings: list[dict]
+) -> list[tuple[torch.nn.Module, Data, RunConfig]]:
+    """A model, a split and a configuration for every seed."""
+    out = []
+    for seed, own in enumerate(settings):
+        hyper = {"epochs": 60, "patience": 15, **own}
+        config = RunConfig.resolve(name, hyper, None, None, "none")
+        torch.manual_seed(seed)
+        model = config.build(graph.num_features, graph.num_classes, graph.num_nodes).double()
+        for module in model.modules():  # dropout 0, so that nothing is random
+            for rate in ("dropout", "filter_dropout"):
+                if isinstance(getattr(module, rate, None), float) and rate not in own:
+                    setattr(module, rate, 0.0)
+        out.append((model, split(graph, "full", seed), config))
+    return out
+
+
+def compare(graph: Data, name: str, settings: list[dict]) -> list[int]:
+    together, alone = runs(graph, name, settings), runs(graph, name, settings)
+    members = [
+        Member(model, data.train_mask, data.val_mask, config.training)
+        for model, data, config in together
+    ]
+    histories = fit_many(members, graph)
+    for history, (model, _, _), (reference, data, config) in zip(histories, together, alone):
+        expected = fit(reference, data, config.training)
+        assert history.epochs == expected.epochs
+        assert history.val_loss == pytest.approx(expected.val_loss, abs=1e-8)
+        assert history.train_loss == pytest.approx(expected.train_loss, abs=1e-8)
+        assert history.val_accuracy == pytest.approx(expected.val_accuracy, abs=1e-6)
+        for ours, theirs in zip(model.parameters(), reference.parameters()):
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-8)
+    return [history.epochs for history in histories]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", SHARING)
+def test_members_equal_single_runs_to_eight_digits(graph: Data, name: str, sparse: bool) -> None:
+    data = graph.clone()
+    data.x = data.x.to_sparse_csr() if sparse else data.x
+    compare(data, name, [{}, {}, {}])
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"gate": "agreement", "rank": 3},
+        {"link": "raw"},
+        {"link": "scores"},
+        {"label_smoothing": 0.3},
+    ],
+)
+def test_other_forms_of_the_model_too(graph: Data, own: dict) -> None:
+    compare(graph, "NFGNN", [own, own, own])
+
+
+def test_numeric_hyper_parameters_may_differ_and_each_run_stops_by_itself(graph: Data) -> None:
+    settings = [
+        {"lr": 0.01, "alpha": 0.1},
+        {"lr": 0.2, "weight_decay": 0.1, "alpha": 0.9},
+        {"filter_lr": 0.3, "filter_weight_decay": 0.01, "lr": 0.05, "label_smoothing": 0.2},
+    ]
+    epochs = compare(graph, "NFGNN", settings)
+    assert len(set(epochs)) > 1
+
+
+def test_dropout_rates_may_differ(graph: Data) -> None:
+    """Rates 0 and 0.9 in one computation: the first is exact, the second is noisy as a single run is."""
+    settings = [{"dropout": 0.0, "filter_dropout": 0.0}, {"dropout": 0.9, "filter_dropout": 0.5}]
+    together, alone = runs(graph, "NFGNN", settings), runs(graph, "NFGNN", settings)
+    histories = fit_many(
+        [Member(m, d.train_mask, d.val_mask, c.training) for m, d, c in together], graph
+    )
+    exact = fit(alone[0][0], alone[0][1], alone[0][2].training)
+    noisy = fit(alone[1][0], alone[1][1], alone[1][2].training)
+    assert histories[0].val_loss == pytest.approx(exact.val_loss, abs=1e-8)
+    calm = fit(*(runs(graph, "NFGNN", [{}, {}])[1][i] for i in (0, 1)), alone[1][2].training)
+    means = [sum(h.train_loss[:50]) / len(h.train_loss[:50]) for h in (histories[1], noisy, calm)]
+    assert means[0] == pytest.approx(means[1], rel=0.05)
+    assert means[0] > 1.1 * means[2]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", ["NFGNN", "GCN"])
+def test_every_run_draws_its_own_dropout(graph: Data, name: str, sparse: bool) -> None:
+    """The same seed, split and rates three times: only the random numbers differ, also those for the features."""
+    data = graph.clone()
+    data.x = data.x.to_sparse_csr() if sparse else data.x
+    settings = {"dropout": 0.5} if name == "GCN" else {"dropout": 0.5, "filter_dropout": 0.0}
+    config = RunConfig.resolve(name, {"epochs": 1, "num_layers": 1, **settings}, None, None, "none")
+    members = []
+    for _ in range(3):
+        torch.manual_seed(0)
+        model = config.build(graph.num_features, graph.num_classes, graph.num_nodes).double()
+        members.append(
+            Member(
+                model,
+                *(split(graph, "full", 0)[m] for m in ("train_mask", "val_mask")),
+                config.training,
+            )
+        )
+    losses = [history.train_loss[0] for history in fit_many(members, data)]
+    assert len(set(losses)) == 3
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_every_model_takes_rates_that_differ(graph: Data, name: str) -> None:
+    settings = (
+        [{}, {"dropout": 0.5}]
+        if "dropout" in RunConfig.resolve(name, {}, None, None, "none").hyper
+        else [{}, {}]
+    )
+    members = [
+        Member(m, d.train_mask, d.val_mask, c.training) for m, d, c in runs(graph, name, settings)
+    ]
+    assert all(len(history.val_loss) > 1 for history in fit_many(members, graph))
+
+
+def test_accuracies_with_dropout_are_those_of_single_runs() -> None:
+    """Means over ten seeds, within three standard errors of their difference."""
+    graph = load_dataset("mixed", num_nodes=300)
+    splits = [split(graph, "full", seed) for seed in range(10)]
+    together = [NodeClassifier("NFGNN", seed=seed, K=3, epochs=80) for seed in range(10)]
+    fit_together(together, splits)
+    alone = [
+        NodeClassifier("NFGNN", seed=seed, K=3, epochs=80).fit(data)
+        for seed, data in enumerate(splits)
+    ]
+    a, b = (
+        torch.tensor([c.score(d) for c, d in zip(group, splits)]) for group in (together, alone)
+    )
+    assert abs(float((a - b).mean())) < 3 * float((a - b).std()) / 10**0.5 + 1e-6
+
+
+def test_an_estimate_of_memory_grows_with_the_graph() -> None:
+    sizes = []
+    for n in (200, 400):
+        data = load_dataset("mixed", num_nodes=n)
+        model = RunConfig.resolve("NFGNN", {}, None, None, "none").build(
+            data.num_features, data.num_classes, n
+        )
+        sizes.append(
+            bytes_per_run(model, data) - 7 * 4 * sum(p.numel() for p in model.parameters())
+        )
+    assert sizes[1] == pytest.approx(2 * sizes[0], rel=0.1)

@@ -1,0 +1,127 @@
+"""Several processes: the losses of one, also when one of them is killed on the way."""
+
+import contextlib
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.small_stores import K, graph, small_store
+
+from nfgnn import NodeClassifier, split
+from nfgnn.cli import main
+from nfgnn.errors import UserError
+from nfgnn.training import Experiment, RunConfig
+from nfgnn.training import distributed_runs as follow
+from nfgnn.training.distributed import Processes, launched_by_torchrun
+from nfgnn.training.distributed_runs import run_in_processes
+
+COMMAND = ["train", "store", "--runs", "1", "--seed", "5", "--resume"]
+SETTINGS = [
+    "dropout=0",
+    "batch_size=33",
+    "epochs=60",
+    "patience=500",
+]  # 33 rows are shared unevenly
+
+
+def torchrun(*arguments: str) -> list[str]:
+    launcher = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        "2",
+        *arguments,
+        "-m",
+        "nfgnn",
+    ]
+    return [*launcher, *COMMAND, *(word for setting in SETTINGS for word in ("--set", setting))]
+
+
+def worker(launcher: int, rank: int) -> int | None:
+    """The process of this rank below torchrun."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            environment = (
+                (folder / "environ").read_bytes().split(b"\0") if parent == launcher else []
+            )
+        except (OSError, IndexError):
+            continue
+        if f"RANK={rank}".encode() in environment:
+            return int(folder.name)
+    return None
+
+
+def curve(run: Path) -> torch.Tensor:
+    with (run / "seed-5" / "history.csv").open() as file:
+        rows = list(csv.reader(file))[1:]
+    return torch.tensor([[float(value) for value in row] for row in rows], dtype=torch.float64)
+
+
+def test_two_processes_of_which_one_is_killed_equal_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_store(tmp_path / "store", graph())
+    monkeypatch.chdir(tmp_path)
+    environment = {**os.environ, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "OMP_NUM_THREADS": "1"}
+    command = [*torchrun("--max-restarts", "1"), "--out", "two"]
+    with Path("log").open("w") as log:
+        launcher = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        while not Path(".two.partial/seed-5.checkpoint").exists() and launcher.poll() is None:
+            time.sleep(0.02)
+        victim = worker(launcher.pid, 1)
+        assert victim is not None, Path("log").read_text()
+        os.kill(victim, signal.SIGKILL)
+        status = launcher.wait(120)
+    output = Path("log").read_text()
+    assert status == 0, output
+    assert "exitcode: -9" in output  # torchrun saw it and started all again
+    assert output.count("run folder") == 1  # one process prints
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["nfgnn", *COMMAND, *(w for s in SETTINGS for w in ("--set", s)), "--out", "one"],
+    )
+    with contextlib.suppress(SystemExit):
+        main()
+    torch.testing.assert_close(curve(Path("two")), curve(Path("one")), rtol=1e-4, atol=1e-5)
+
+
+def test_what_several_processes_cannot_do_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = small_store(tmp_path / "store", graph()).labels()
+    monkeypatch.setattr(Processes, "current", classmethod(lambda cls: cls(0, 2)))
+    with pytest.raises(UserError, match="batch_norm = true with several processes needs GPUs"):
+        NodeClassifier("ScalableNFGNN", batch_norm=True, device="cpu").fit(split(rows, "full", 0))
+    experiment = Experiment(
+        graph(), "full", [0], RunConfig.resolve("NFGNN", {}, None, "full"), "cpu"
+    )
+    with pytest.raises(UserError, match="NFGNN is trained by one process"):
+        run_in_processes(experiment, tmp_path / "run")
+
+
+def test_a_lost_connection_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> None:
+        raise RuntimeError("[gloo/transport/tcp/pair.cc] Connection closed by peer")
+
+    monkeypatch.setattr(Processes, "current", classmethod(lambda cls: cls(0, 2)))
+    monkeypatch.setattr(follow, "run_experiment", lost)
+    rows = small_store(tmp_path / "store", graph()).labels()
+    config = RunConfig.resolve("ScalableNFGNN", {"K": K}, None, "full", "none")
+    with pytest.raises(UserError, match="another process of the 2 has ended, so this one ends too"):
+        run_in_processes(Experiment(rows, "full", [0], config, "cpu"), tmp_path / "run")
+
+
+def test_alone_there_is_one_process() -> None:
+    assert Processes.current() == Processes(0, 1)
+    assert not launched_by_torchrun()
+    assert torch.equal(Processes().total(torch.ones(2)), torch.ones(2))
+    assert Processes().agree(7, torch.device("cpu")) == 7

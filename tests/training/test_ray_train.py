@@ -1,0 +1,97 @@
+"""Workers of a Ray cluster: the losses of one process, also when a worker is killed on the way."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.small_stores import graph, small_store
+
+from nfgnn.cli import main
+from nfgnn.errors import UserError
+from nfgnn.training import Experiment, RunConfig
+from nfgnn.training.ray_train import train_on_ray
+
+COMMAND = [
+    "train",
+    "store",
+    "--runs",
+    "1",
+    "--set",
+    "dropout=0",
+    "--set",
+    "batch_size=33",
+    "--set",
+    "epochs=60",
+]
+
+
+def worker(mark: str) -> int | None:
+    """A worker of the cluster that was started with this mark in its environment."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            title, environment = ((folder / name).read_bytes() for name in ("cmdline", "environ"))
+            if b"RayTrainWorker" in title and mark.encode() in environment:
+                return int(folder.name)
+    return None
+
+
+def test_workers_of_which_one_is_killed_equal_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray")
+    small_store(tmp_path / "store", graph())
+    monkeypatch.chdir(tmp_path)
+    mark = uuid.uuid4().hex
+    environment = {
+        **os.environ,
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "NFGNN_TEST_MARK": mark,
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "nfgnn",
+        *COMMAND,
+        "--out",
+        "two",
+        "--engine",
+        "ray",
+        "--workers",
+        "2",
+    ]
+    with Path("log").open("w") as log:
+        driver = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        while not Path(".two.partial/seed-0.checkpoint").exists() and driver.poll() is None:
+            time.sleep(0.02)
+        victim = worker(mark)
+        assert victim is not None, Path("log").read_text()
+        os.kill(victim, signal.SIGKILL)
+        status = driver.wait(180)
+    output = Path("log").read_text()
+    assert status == 0, output
+    assert "Ray: a cluster of its own, 1 node, 2 CPUs" in output
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["log", "store", "two"]
+    monkeypatch.setattr(sys, "argv", ["nfgnn", *COMMAND, "--out", "one"])
+    with contextlib.suppress(SystemExit):
+        main()
+    curves = []
+    for run in ("one", "two"):
+        lines = Path(run, "seed-0", "history.csv").read_text().splitlines()[1:]
+        curves.append(torch.tensor([[float(value) for value in line.split(",")] for line in lines]))
+    torch.testing.assert_close(curves[1], curves[0], rtol=1e-4, atol=1e-5)
+
+
+def test_ray_trains_on_stores_only(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    config = RunConfig.resolve("ScalableNFGNN", {}, None, "full")
+    with pytest.raises(UserError, match="--engine ray trains on a store"):
+        train_on_ray(Experiment(graph(), "full", [0], config, "cpu"), tmp_path / "run", workers=2)
+    assert list(tmp_path.iterdir()) == []
