@@ -19,7 +19,16 @@ ROOMS = {
     "paper": {"data", "spectral", "nn", "store", "training", "analysis", "explain"},
     "cli": {"data", "nn", "store", "training", "analysis", "explain", "paper"},
 }
-SHARED = ("errors", "files", "npyfile", "tensor_cache", "run_progress", "work_progress")
+SHARED = (
+    "errors",
+    "files",
+    "npyfile",
+    "progress",
+    "ray_cluster",
+    "tensor_cache",
+    "run_progress",
+    "work_progress",
+)
 OUTSIDE = {"spectral": {"torch", "torch_geometric"}, "kernels": {"torch", "triton"}}
 
 

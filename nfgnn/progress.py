@@ -1,0 +1,144 @@
+"""The progress display of every command: bars on a terminal, plain lines elsewhere.
+
+All output goes to standard error, so that standard output stays free for results.
+"""
+
+import time
+from types import TracebackType
+
+from rich import progress as rich_progress
+from rich.console import Console
+
+_LINE_SECONDS = 10.0  # between two plain lines
+_REFRESH_SECONDS = 0.1  # between two updates of a live display
+
+
+class Progress:
+    """Report how far long work is, and how much time is left.
+
+    Work is shown as named stages, one bar each. Commands that train use one stage, whose amount
+    is the estimated cost of the runs, because runs differ a thousandfold in cost.
+
+    Args:
+        label: name of the main stage.
+        quiet: print nothing.
+
+    Example:
+        >>> with Progress("reproduce") as progress:
+        ...     progress.start(total=2.0, count=2, unit="runs")
+        ...     progress.status("seed 0: epoch 10")
+        ...     progress.advance(1.0, "seed 0")
+    """
+
+    def __init__(self, label: str = "", quiet: bool = False) -> None:
+        self.label = label
+        self.console = Console(stderr=True, quiet=quiet)
+        self.live = self.console.is_terminal and not quiet
+        self.stage_seconds: dict[str, float] = {}
+        """Time spent in every stage so far."""
+        self._bars = rich_progress.Progress(
+            rich_progress.TextColumn("{task.description}"),
+            rich_progress.BarColumn(),
+            rich_progress.TextColumn("{task.fields[count]}"),
+            rich_progress.TimeElapsedColumn(),
+            rich_progress.TimeRemainingColumn(),
+            rich_progress.TextColumn("{task.fields[status]}"),
+            console=self.console,
+            disable=not self.live,
+            speed_estimate_period=3600,
+        )
+        self._tasks: dict[str, rich_progress.TaskID] = {}
+        self._started = time.perf_counter()
+        self._last_stage = self._started
+        self._last_line = self._started
+        self._last_refresh = 0.0
+        self._total = 1.0
+        self._done = 0.0
+        self._count = 0
+        self._total_count = 0
+        self._unit = ""
+
+    def __enter__(self) -> "Progress":
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bars.stop()
+
+    def start(self, total: float, count: int, unit: str = "runs") -> None:
+        """Set the amount of work of the main stage, and the number of units it consists of."""
+        self._total = max(total, 1e-9)
+        self._done = 0.0
+        self._count = 0
+        self._total_count = count
+        self._unit = unit
+        self._started = time.perf_counter()
+        self._last_line = self._started
+        self._update_bar(self.label, 0.0, self._total, status="")
+
+    def advance(self, amount: float, status: str, count: int = 1) -> None:
+        """Report that ``count`` units, together ``amount`` of the work, are finished."""
+        self._done += amount
+        self._count += count
+        self._update_bar(self.label, self._done, self._total, status)
+        finished = self._count == self._total_count
+        if not self.live and (self._line_is_due() or finished):
+            progress = f"{self._count}/{self._total_count} {self._unit}"
+            self.say(f"{self.label}: {progress}, {self.time_left()} left; last: {status}")
+
+    def status(self, text: str) -> None:
+        """Show what is being done, a few times a second at most."""
+        if self.live:
+            now = time.perf_counter()
+            if now - self._last_refresh >= _REFRESH_SECONDS:
+                self._last_refresh = now
+                self._update_bar(self.label, self._done, self._total, text)
+        elif self._line_is_due():
+            self.say(f"  {text}")
+
+    def stage(self, name: str, done: float, total: float) -> None:
+        """Report how far a named stage is; a ``total`` of 0 means that it is not known."""
+        now = time.perf_counter()
+        self.stage_seconds[name] = self.stage_seconds.get(name, 0.0) + now - self._last_stage
+        self._last_stage = now
+        self._update_bar(name, done, total or None, status="")
+        if not self.live and self._line_is_due():
+            self.say(f"{name}: {100 * done / total:.0f} %" if total else f"{name}: block {done:g}")
+
+    def say(self, line: str) -> None:
+        """Print a line that stays."""
+        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def time_left(self) -> str:
+        """Return the time left, if the rest takes as long per amount as what is done."""
+        elapsed = time.perf_counter() - self._started
+        return duration(elapsed * (self._total - self._done) / max(self._done, 1e-9))
+
+    def _update_bar(self, name: str, done: float, total: float | None, status: str) -> None:
+        count = f"{self._count}/{self._total_count} {self._unit}" if name == self.label else ""
+        if name not in self._tasks:
+            self._tasks[name] = self._bars.add_task(name, total=total, count=count, status=status)
+        self._bars.update(
+            self._tasks[name], total=total, completed=done, count=count, status=status
+        )
+
+    def _line_is_due(self) -> bool:
+        now = time.perf_counter()
+        if now - self._last_line < _LINE_SECONDS:
+            return False
+        self._last_line = now
+        return True
+
+
+def duration(seconds: float) -> str:
+    """Format a time span for people: ``"45 s"``, ``"12 min"``, ``"3.2 h"``."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,68 @@
+"""The progress display writes to standard error only, and plain lines where there is no terminal."""
+
+import pytest
+
+from nfgnn import progress as module
+from nfgnn.progress import Progress, duration
+
+
+def test_without_a_terminal_the_last_line_reports_all_units(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Progress("reproduce") as progress:
+        progress.start(total=3.0, count=2)
+        progress.advance(1.0, "seed 0")
+        progress.advance(2.0, "seed 1")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "reproduce: 2/2 runs, 0 s left; last: seed 1\n"
+
+
+def test_lines_are_rate_limited(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LINE_SECONDS", 1e9)
+    with Progress("train") as progress:
+        progress.start(total=10.0, count=10)
+        progress.status("epoch 1")
+        progress.stage("spectrum", 1, 4)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(module, "_LINE_SECONDS", 0.0)
+    progress.status("epoch 2")
+    progress.stage("spectrum", 1, 4)
+    assert capsys.readouterr().err.splitlines() == ["  epoch 2", "spectrum: 25 %"]
+
+
+def test_time_left_follows_the_amount_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(module.time, "perf_counter", lambda: clock[0])
+    progress = Progress("tune", quiet=True)
+    progress.start(total=4.0, count=4)
+    clock[0] = 10.0
+    progress.advance(1.0, "first of four")
+    assert progress.time_left() == "30 s"
+
+
+def test_stage_seconds_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(module.time, "perf_counter", lambda: clock[0])
+    progress = Progress(quiet=True)
+    for now, stage in ((1.0, "read"), (3.0, "read"), (3.5, "write")):
+        clock[0] = now
+        progress.stage(stage, 1, 2)
+    assert progress.stage_seconds == {"read": 3.0, "write": 0.5}
+
+
+def test_a_quiet_display_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("train", quiet=True) as progress:
+        progress.start(total=1.0, count=1)
+        progress.advance(1.0, "done")
+        progress.say("a line")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(3, "3 s"), (119, "119 s"), (600, "10 min"), (7200, "2.0 h")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
