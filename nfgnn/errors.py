@@ -1,9 +1,36 @@
-"""The one kind of error that is the user's to mend."""
+"""The exception for invalid user input, and suggestions for misspelt names."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class UserError(ValueError):
-    """A mistake in a file, a value or an option.
+    """Invalid input: a file, a value or an option that the user can correct.
 
-    The message is one sentence or two that say what is wrong, where, and how to mend it. The command line prints
-    it and ends with status 2; in Python it is an ordinary exception.
+    The message says what is wrong, where, and how to fix it, in one or two sentences. The command
+    line prints it and exits with status 2. In Python it is an ordinary exception.
     """
+
+
+def suggestion(given: str, choices: Iterable[str]) -> str:
+    """Return ``"; did you mean …?"`` with the most similar names, or an empty string."""
+    by_lower = {choice.lower(): choice for choice in choices}
+    close = get_close_matches(given.lower(), by_lower, n=2, cutoff=0.7)
+    if not close:
+        return ""
+    return f"; did you mean {' or '.join(by_lower[name] for name in close)}?"
+
+
+def unknown_name(kind: str, given: str, choices: Iterable[str]) -> UserError:
+    """Return the error for a name that is not one of ``choices``, with similar ones suggested.
+
+    Args:
+        kind: what the name stands for, such as ``"model"``.
+        given: the name that was not found.
+        choices: the valid names, in the order in which the message lists them.
+    """
+    names = list(choices)
+    listed = ", ".join(names)
+    return UserError(
+        f"there is no {kind} '{given}': choose one of {listed}{suggestion(given, names)}"
+    )

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import subgraph
 
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, unknown_name
 
 Masks = tuple[Tensor, ...]
 """Training, validation, test; the inductive protocol adds the nodes that training does not see."""
@@ -28,7 +28,7 @@ def split(data: Data, protocol: str = "full", seed: int = 0) -> Data:
         seed: decides all that is random. The same seed gives the same masks on every machine.
     """
     if protocol not in PROTOCOLS:
-        raise UserError(f"there is no protocol '{protocol}': choose one of {', '.join(PROTOCOLS)}")
+        raise unknown_name("protocol", protocol, PROTOCOLS)
     if data.y is None or not bool((data.y >= 0).any()):
         raise UserError(
             "the graph has no labels, so there is nothing to split: give some nodes a label"

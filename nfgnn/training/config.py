@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, suggestion
 from nfgnn.nn.conv import GATES
 from nfgnn.nn.models import find_model
 from nfgnn.training.presets import preset
@@ -68,8 +68,11 @@ class RunConfig:
         values = {**_fitting(preset(entry.name, dataset, protocol, kind), settings), **settings}
         for key, value in values.items():
             if key not in defaults and key not in known:
-                choices = ", ".join([*defaults, *known])
-                raise UserError(f"{entry.name} has no setting '{key}': choose one of {choices}")
+                choices = [*defaults, *known]
+                raise UserError(
+                    f"{entry.name} has no setting '{key}': choose one of {', '.join(choices)}"
+                    f"{suggestion(key, choices)}"
+                )
             values[key] = _coerce(key, value, (defaults | known)[key])
         hyper = {key: values.get(key, default) for key, default in defaults.items()}
         return cls(

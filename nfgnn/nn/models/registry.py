@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from torch import nn
 
-from nfgnn.errors import UserError
+from nfgnn.errors import unknown_name
 
 M = TypeVar("M", bound=type[nn.Module])
 
@@ -53,5 +53,5 @@ def find_model(name: str) -> ModelEntry:
     """The entry of a model by its name, in upper or lower case."""
     by_lower = {key.lower(): entry for key, entry in MODELS.items()}
     if name.lower() not in by_lower:
-        raise UserError(f"there is no model '{name}': choose one of {', '.join(sorted(MODELS))}")
+        raise unknown_name("model", name, sorted(MODELS))
     return by_lower[name.lower()]

@@ -11,7 +11,7 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
-from nfgnn.errors import UserError
+from nfgnn.errors import unknown_name
 
 KINDS = ("best", "paper", "none")
 GATE_KINDS = ("term", "agreement")
@@ -32,7 +32,7 @@ def preset(
             describes, ``"none"`` for nothing at all; ``"term"`` and ``"agreement"`` for the best under that gate.
     """
     if kind not in KINDS + GATE_KINDS:
-        raise UserError(f"there is no preset '{kind}': choose one of {', '.join(KINDS)}")
+        raise unknown_name("preset", kind, KINDS)
     tables = preset_tables(model) if kind != "none" else {}
     if kind != "best":
         tables = tables.get(kind, tables)
