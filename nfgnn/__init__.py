@@ -1,12 +1,28 @@
-"""Node-oriented spectral filtering for graph neural networks: every node learns its own polynomial filter.
+"""Node-oriented spectral filtering for graph neural networks.
+
+Every node learns its own polynomial filter of the graph's Laplacian.
 
 >>> from nfgnn import NodeClassifier, load_dataset, split
 >>> data = split(load_dataset("texas"), protocol="full", seed=0)          # doctest: +SKIP
 >>> clf = NodeClassifier("NFGNN").fit(data)                               # doctest: +SKIP
 >>> clf.score(data, data.test_mask)                                       # doctest: +SKIP
 
-Rooms, in the order data walks through them: ``datasets``, ``transforms``, ``basis``, ``propagate``, ``nn``,
-``presets``, ``scale``, ``training``, ``analysis``, ``report``; ``cli`` is the command line.
+Packages, in the order in which data flows through them. A package imports only packages above it,
+and only through their ``__init__``. Every package may import the modules at the top level: errors,
+files, progress, npyfile, tensor_cache.
+
+| package | in → out | may import |
+|---|---|---|
+| `data` | a name, file or object → a validated graph with splits and scaled features | nothing |
+| `kernels` | Triton kernels, each beside an equal implementation in torch | nothing |
+| `spectral` | bases, scaled Laplacian, recurrence, responses: mathematics on tensors | kernels |
+| `nn` | features and edges → logits: layers, gates, models | kernels, spectral |
+| `store` | a graph that exceeds memory → terms on disk, row batches | data, kernels, spectral |
+| `training` | a run specification → a result | data, kernels, spectral, nn, store |
+| `analysis` | tensors → homophily, entropy, spectra, responses | spectral |
+| `explain` | results → pages and figures | data, spectral, nn, store, training, analysis |
+| `paper` | the paper's tables, figures, searches, studies | all of these |
+| `cli` | a command line → calls of the library, printed results | all of these |
 """
 
 import warnings
