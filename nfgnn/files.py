@@ -33,8 +33,8 @@ def publish(partial: Path, path: Path) -> None:
         partial.rename(path)
 
 
-def atomic_write(path: Path, content: str) -> None:
-    """Write a text file under a temporary name, then rename it."""
+def atomic_write(path: Path, content: str | bytes) -> None:
+    """Write a file under a temporary name, then rename it."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    partial.write_text(content, encoding="utf-8")
+    partial.write_bytes(content.encode() if isinstance(content, str) else content)
     partial.replace(path)

@@ -475,7 +475,7 @@ def reproduce(
                     written = write_tables(tables, out, plan.file)
                     print(markdown(tables))
                     display.say(f"written: {' '.join(map(str, written))}")
-                export(records, out / "records.csv")
+                export(records, out / "records.parquet")
         if "figures" in wanted:
             from nfgnn.paper.figures.write import write_figures
 

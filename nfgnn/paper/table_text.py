@@ -24,14 +24,19 @@ _ESCAPES = {
 
 
 def write_tables(tables: Sequence[Table], folder: Path, name: str) -> list[Path]:
-    """Write ``NAME.md``, ``NAME.csv``, ``NAME.tests.csv`` and ``NAME.tex``; return their paths."""
+    """Write ``NAME.md``, ``NAME.csv`` and ``NAME.tex``, and ``NAME.tests.csv`` if there are tests.
+
+    Returns:
+        The paths of the files.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
         f"{name}.md": markdown(tables),
         f"{name}.csv": values_csv(tables),
-        f"{name}.tests.csv": tests_csv(tables),
         f"{name}.tex": latex(tables),
     }
+    if any(table.tests for table in tables):
+        texts[f"{name}.tests.csv"] = tests_csv(tables)
     for file, text in texts.items():
         atomic_write(folder / file, text)
     return [folder / file for file in texts]

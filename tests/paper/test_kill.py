@@ -1,12 +1,12 @@
 """A command that is killed without warning goes on, and ends as if nothing had happened."""
 
-import csv
 import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from nfgnn.cli import main
@@ -71,11 +71,8 @@ def content(folder: Path, database: str) -> dict[str, object]:
     """All that was left, but for times."""
     files = [*folder.glob("results/full-*"), *folder.glob("best.toml")]
     left: dict[str, object] = {path.name: path.read_bytes() for path in files}
-    for path in folder.glob("results/records.csv"):
-        with path.open(newline="") as file:
-            left["csv"] = [
-                {k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)
-            ]
+    for path in folder.glob("results/records.parquet"):
+        left["parquet"] = pq.read_table(path).drop_columns("seconds").to_pylist()
     with sqlite3.connect(folder / database) as connection:
         query = (
             "SELECT key, config, json_remove(metrics, '$.seconds'), device FROM runs ORDER BY key"

@@ -158,6 +158,15 @@ def test_times_keep_devices_apart() -> None:
     assert "**" not in text
 
 
+def test_no_file_of_tests_without_tests(tmp_path: Path) -> None:
+    plan = make_plan("time", ["cora"], ["GCN"], runs=1)
+    ((label, column),) = plan.configs
+    runs = [record(plan, label, column, 1000, seconds=2.0, epochs=400)]
+    tables = make_tables(plan, {(label, column): runs}, "c")
+    endings = [path.suffixes[-1] for path in write_tables(tables, tmp_path, "time")]
+    assert endings == [".md", ".csv", ".tex"]
+
+
 def test_columns_tell_their_protocol_where_it_differs() -> None:
     plan = make_plan("ablation", None, ["PolyGNN"], runs=1)
     text = markdown(make_tables(plan, {cell: [] for cell in plan.configs}, "c"))
@@ -174,8 +183,8 @@ def test_files_are_written(full: tuple[Plan, Found], tmp_path: Path) -> None:
     assert [p.name for p in paths] == [
         f"{name}.md",
         f"{name}.csv",
-        f"{name}.tests.csv",
         f"{name}.tex",
+        f"{name}.tests.csv",
     ]
     assert sorted(tmp_path.joinpath("new").iterdir()) == sorted(paths)
 

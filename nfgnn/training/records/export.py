@@ -1,16 +1,19 @@
-"""Records as files: out to CSV or JSON, in from CSV, JSON or another database.
+"""Read and write records as files: Parquet, CSV and JSON.
 
-A database does not diff, so the committed form is ``records.csv``, one line per run in a fixed order, with
-``records.configs.json`` beside it: a configuration of two dozen settings is written once there, and the CSV names it by
-a digest. The database is rebuilt from the two where it is missing. JSON is one file with both, for carrying runs from
-machine to machine.
+A database does not diff, so the committed form is ``records.parquet``: one row per run in a fixed
+order, compressed, with the same bytes for the same runs. Column ``config`` holds the configuration
+as JSON; Parquet's dictionary encoding stores each distinct one once. The database is rebuilt from
+this file where it is missing.
+
+``.csv`` is the older form of the same table. It names a configuration by a digest, and
+``.configs.json`` beside it holds the configurations. ``.json`` is one file with both.
 """
 
 import csv
+import hashlib
 import io
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,79 +33,145 @@ _COLUMNS = (
     "device",
     "machine",
 )
-_FIRST = ("test_accuracy", "val_accuracy", "val_loss", "epochs", "seconds")
-_WHOLE = ("epochs", "best_epoch", "runs_together")
+_FIRST_METRICS = ("test_accuracy", "val_accuracy", "val_loss", "epochs", "seconds")
+_INTEGER_METRICS = ("epochs", "best_epoch", "runs_together")
 
 
 def export(records: Records, path: Path) -> None:
-    """Write all runs to ``path``: ``.csv`` (with ``.configs.json`` beside it) or ``.json``."""
+    """Write all runs to ``path``.
+
+    Args:
+        records: the database.
+        path: a file that ends in ``.parquet``, ``.csv`` (``.configs.json`` is written beside it)
+            or ``.json``.
+    """
     runs = records.all()
-    configs = {_short(r.config): dict(r.config) for r in runs}
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".json":
-        rows = [{**_facts(r), "metrics": dict(r.metrics)} for r in runs]
-        content = {"configs": configs, "records": rows}
-        atomic_write(path, json.dumps(content, indent=1, sort_keys=True) + "\n")
+    if path.suffix == ".parquet":
+        _write_parquet(runs, path)
     elif path.suffix == ".csv":
-        lines = [
-            f"{json.dumps(k)}: {json.dumps(configs[k], sort_keys=True)}" for k in sorted(configs)
-        ]
-        atomic_write(
-            _beside(path), "{\n" + ",\n".join(lines) + "\n}\n"
-        )  # first: a CSV never names an unknown one
-        atomic_write(path, _csv(runs))
+        _write_csv(runs, path)
+    elif path.suffix == ".json":
+        rows = [{**_columns(run), "metrics": dict(run.metrics)} for run in runs]
+        content = {"configs": _configs(runs), "records": rows}
+        atomic_write(path, json.dumps(content, indent=1, sort_keys=True) + "\n")
     else:
-        raise UserError(f"records are exported to .csv or .json, not to {path.name}")
+        raise UserError(
+            f"cannot export records to {path.name}: name a .parquet, .csv or .json file"
+        )
 
 
 def merge(records: Records, path: Path) -> int:
-    """Add the runs of a ``.csv``, a ``.json`` or another database. Returns how many were new."""
+    """Add the runs of a ``.parquet``, ``.csv`` or ``.json`` file or of another database.
+
+    Returns:
+        The number of runs that were new.
+    """
     if not path.is_file():
         raise UserError(f"there is no file {path} to merge records from")
-    if path.suffix not in (".csv", ".json"):
+    readers = {".parquet": _read_parquet, ".csv": _read_csv, ".json": _read_json}
+    if path.suffix not in readers:
         with Records(path) as other:
             return records.add(other.all())
     try:
-        return records.add(_read_csv(path) if path.suffix == ".csv" else _read_json(path))
-    except (ValueError, KeyError, TypeError, AttributeError, FileNotFoundError) as error:
+        return records.add(readers[path.suffix](path))
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise UserError(
-            f"{path} is not a file of records, or it is damaged ({error}): export it again"
+            f"{path} does not hold records, or it is damaged ({error}): export it again"
         ) from None
 
 
 def open_records(database: Path) -> Records:
-    """The database, with what is committed beside it: ``records.sqlite`` takes up ``records.csv``, once per content."""
+    """Open a database and add the runs of the files beside it.
+
+    ``records.sqlite`` takes up ``records.parquet`` and ``records.csv``, each once per content.
+    """
     records = Records(database)
-    committed = database.with_suffix(".csv")
-    if committed.is_file() and _beside(committed).is_file():
-        content = _digest(
-            [committed.read_text(encoding="utf-8"), _beside(committed).read_text(encoding="utf-8")]
-        )
-        if records.note("merged") != content:
-            merge(records, committed)
-            records.set_note("merged", content)
+    for path in (database.with_suffix(".parquet"), database.with_suffix(".csv")):
+        parts = [path, _configs_file(path)] if path.suffix == ".csv" else [path]
+        if not all(part.is_file() for part in parts):
+            continue
+        content = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()
+        name = f"merged {path.name}"
+        if records.note(name) != content:
+            merge(records, path)
+            records.set_note(name, content)
     return records
 
 
-def _csv(runs: Iterable[Record]) -> str:
-    runs = list(runs)
-    measured = {name for r in runs for name in r.metrics}
-    names = [*(n for n in _FIRST if n in measured), *sorted(measured - set(_FIRST))]
+def _write_parquet(runs: Sequence[Record], path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [_columns(run) for run in runs]
+    table: dict[str, Any] = {name: [row[name] for row in rows] for name in _COLUMNS}
+    table["config"] = [json.dumps(dict(run.config), sort_keys=True) for run in runs]
+    for name in _metric_names(runs):
+        values = [run.metrics.get(name) for run in runs]
+        whole = all(value is None or isinstance(value, int) for value in values)
+        table[name] = pa.array(values, pa.int64() if whole else pa.float64())
+    # Another version of pyarrow writes other bytes, so a file with the same runs stays as it is.
+    if path.is_file() and _holds(path, pa.table(table)):
+        return
+    text = [name for name in _COLUMNS if name not in ("seed", "version")]
+    file = io.BytesIO()
+    pq.write_table(
+        pa.table(table), file, compression="zstd", compression_level=19, use_dictionary=text
+    )
+    atomic_write(path, file.getvalue())
+
+
+def _holds(path: Path, table: Any) -> bool:
+    import pyarrow.parquet as pq
+
+    try:
+        return bool(pq.read_table(path).equals(table))
+    except (ValueError, OSError):  # damaged
+        return False
+
+
+def _read_parquet(path: Path) -> list[Record]:
+    import pyarrow.parquet as pq
+
+    current = lru_cache(maxsize=None)(lambda text: up_to_date(json.loads(text)))
+    runs = []
+    for row in pq.read_table(path).to_pylist():
+        metrics = {
+            name: value for name, value in row.items() if name not in _COLUMNS and value is not None
+        }
+        runs.append(_record(row, current(row["config"]), metrics))
+    return runs
+
+
+def _write_csv(runs: Sequence[Record], path: Path) -> None:
+    configs = _configs(runs)
+    lines = [f"{json.dumps(k)}: {json.dumps(configs[k], sort_keys=True)}" for k in sorted(configs)]
+    names = _metric_names(runs)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*_COLUMNS, *names])
-    for r in runs:
-        facts = _facts(r)
-        writer.writerow([*(facts[c] for c in _COLUMNS), *(r.metrics.get(n, "") for n in names)])
-    return text.getvalue()
+    for run in runs:
+        metrics = [run.metrics.get(name, "") for name in names]
+        writer.writerow([*_columns(run).values(), *metrics])
+    # The configurations come first, so that the table never names an unknown one.
+    atomic_write(_configs_file(path), "{\n" + ",\n".join(lines) + "\n}\n")
+    atomic_write(path, text.getvalue())
 
 
 def _read_csv(path: Path) -> list[Record]:
-    configs = json.loads(_beside(path).read_text(encoding="utf-8"))
+    configs = json.loads(_configs_file(path).read_text(encoding="utf-8"))
     current = lru_cache(maxsize=None)(lambda key: up_to_date(configs[key]))
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return [_record(row, current(row["config"]), _numbers(row)) for row in rows]
+    return [_record(row, current(row["config"]), _parse_metrics(row)) for row in rows]
+
+
+def _parse_metrics(row: Mapping[str, str]) -> dict[str, float]:
+    return {
+        name: int(text) if name in _INTEGER_METRICS else float(text)
+        for name, text in row.items()
+        if name not in _COLUMNS and text != ""
+    }
 
 
 def _read_json(path: Path) -> list[Record]:
@@ -112,29 +181,38 @@ def _read_json(path: Path) -> list[Record]:
 
 
 def _record(row: Mapping[str, Any], config: dict[str, Any], metrics: dict[str, float]) -> Record:
-    made = Record(
-        row["dataset"], row["fingerprint"], row["protocol"], int(row["seed"]), config, metrics, row["device"],
-        row["machine"],
-    )  # fmt: skip
-    return replace(made, version=int(row["version"]))
+    return Record(
+        dataset=row["dataset"],
+        fingerprint=row["fingerprint"],
+        protocol=row["protocol"],
+        seed=int(row["seed"]),
+        config=config,
+        metrics=metrics,
+        device=row["device"],
+        machine=row["machine"],
+        version=int(row["version"]),
+    )
 
 
-def _numbers(row: Mapping[str, str]) -> dict[str, float]:
-    return {
-        name: int(text) if name in _WHOLE else float(text)
-        for name, text in row.items()
-        if name not in _COLUMNS and text != ""
-    }
+def _columns(run: Record) -> dict[str, Any]:
+    """The columns of a run that are no metrics, with the digest of its configuration."""
+    values = {name: getattr(run, name) for name in _COLUMNS}
+    return {**values, "config": _config_digest(run.config)}
 
 
-def _facts(record: Record) -> dict[str, Any]:
-    values = {name: getattr(record, name) for name in _COLUMNS if name != "config"}
-    return {**values, "config": _short(record.config)}
+def _metric_names(runs: Iterable[Record]) -> list[str]:
+    measured = {name for run in runs for name in run.metrics}
+    first = [name for name in _FIRST_METRICS if name in measured]
+    return [*first, *sorted(measured - set(first))]
 
 
-def _short(config: Mapping[str, Any]) -> str:
+def _configs(runs: Iterable[Record]) -> dict[str, dict[str, Any]]:
+    return {_config_digest(run.config): dict(run.config) for run in runs}
+
+
+def _config_digest(config: Mapping[str, Any]) -> str:
     return _digest(dict(config))[:12]
 
 
-def _beside(path: Path) -> Path:
+def _configs_file(path: Path) -> Path:
     return path.with_suffix(".configs.json")
