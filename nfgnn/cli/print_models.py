@@ -89,5 +89,5 @@ def _row(entry: ModelEntry) -> dict[str, Any]:
         "complexity": entry.complexity,
         "parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
         "mini_batch": entry.mini_batch,
-        "many_seeds": entry.many_seeds,
+        "many_seeds": entry.model.batchable,
     }

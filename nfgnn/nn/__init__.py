@@ -3,6 +3,10 @@
 from nfgnn.nn.conv import NFConv, PolyConv
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
+from nfgnn.nn.node_model import NodeModel, as_node_model
+
+# isort: split
+# After the base class and the layers, so that a model's file may import them from this package.
 from nfgnn.nn.models import MLP, MODELS, NFGNN, PolyGNN, ScalableNFGNN
 
 __all__ = [
@@ -11,8 +15,10 @@ __all__ = [
     "NFGNN",
     "Linear",
     "NFConv",
+    "NodeModel",
     "PolyConv",
     "PolyGNN",
     "ScalableNFGNN",
+    "as_node_model",
     "dropout",
 ]

@@ -94,7 +94,7 @@ class Lab:
         options = {**self._settings, **settings}
         classifier = NodeClassifier(model, preset="paper", seed=seed, **options).fit(data)
         correct = classifier.predict(data) == data.y
-        prop: Any = getattr(classifier.model_, "prop", None)
+        prop: Any = classifier.model_.filter
         gate = getattr(prop, "gate", None)
         return Fit(
             seed=seed,
@@ -102,7 +102,7 @@ class Lab:
             correct=correct,
             test_mask=data.test_mask,
             coefficients=classifier.coefficients(data)
-            if hasattr(classifier.model_, "coefficients")
+            if classifier.model_.has_coefficients
             else None,
             shared=None if gate is None else gate.gamma.detach().cpu(),
             basis=str(getattr(prop, "basis", "")),

@@ -84,6 +84,6 @@ def search_space(model: str, kind: str, fixed: Mapping[str, Any]) -> Space:
     )
     if not learns_filter:
         known -= {"filter_lr", "filter_weight_decay"}
-    if hasattr(find_model(model).model, "training_loss"):
+    if find_model(model).model.own_loss:
         known -= {"label_smoothing"}  # its loss is its own
     return {name: values for name, values in grids.items() if name in known and name not in fixed}

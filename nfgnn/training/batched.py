@@ -21,6 +21,7 @@ from torch.utils._pytree import tree_map
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
+from nfgnn.nn import NodeModel
 from nfgnn.spectral import CSR
 from nfgnn.spectral.backend import serves_triton
 from nfgnn.spectral.node_order import LARGE, degree_order
@@ -36,7 +37,7 @@ _LOOK_EVERY = 25  # epochs between two looks at what a GPU has done
 class Member:
     """One run: its model, the nodes it trains and validates on, how it is trained."""
 
-    model: nn.Module
+    model: NodeModel
     train_mask: Tensor
     val_mask: Tensor
     config: TrainingConfig
@@ -103,7 +104,7 @@ class _State:
         self.inputs = (x, edge_index, data.get("edge_weight"))
         device = self.y.device
         self.template = copy.deepcopy(members[0].model)
-        self.both = _Both(self.template)
+        self.pair = _Pair(self.template)
         self._warm_up()
         self.layout = Layout(members[0].model)
         self.theta = torch.stack([self.layout.flatten(member.model) for member in members])
@@ -161,7 +162,7 @@ class _State:
         """
         self.template.eval()(*self.inputs)
         with torch.enable_grad():
-            self.both(*self.inputs)[0].sum().backward()
+            self.pair(*self.inputs)[0].sum().backward()
         self.template.zero_grad()
 
     def epoch(self) -> None:
@@ -211,7 +212,7 @@ class _State:
         ) -> tuple[Tensor, Any]:
             with rates_set(self.template, rates):
                 parameters = {f"model.{name}": value for name, value in (views | constants).items()}
-                logits, held = functional_call(self.both, parameters, self.inputs)
+                logits, held = functional_call(self.pair, parameters, self.inputs)
             return loss_and_accuracy(logits, train, self.y, **smoothing)[0], loss_and_accuracy(
                 held, val, self.y
             )
@@ -273,19 +274,15 @@ class _State:
                 parameters[name].copy_(view[s])
 
 
-class _Both(nn.Module):
-    """A model whose output is that of training and, without a gradient, that of evaluation."""
+class _Pair(nn.Module):
+    """A module whose forward pass is a model's ``forward_pair``."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: NodeModel) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, *inputs: Any) -> tuple[Tensor, Tensor]:
-        if hasattr(self.model, "both"):
-            return self.model.both(*inputs)  # type: ignore[operator, no-any-return]
-        with torch.no_grad():
-            held = self.model.eval()(*inputs)
-        return self.model.train()(*inputs), held
+        return self.model.forward_pair(*inputs)
 
 
 def _order_matters(model: nn.Module, data: Data) -> bool:

@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.data import FeatureScaling
 from nfgnn.errors import UserError
 from nfgnn.files import atomic_folder
+from nfgnn.nn import NodeModel
 from nfgnn.training import row_data
 from nfgnn.training.config import RunConfig
 from nfgnn.training.device import resolve_device as resolve_device
@@ -117,7 +118,7 @@ class NodeClassifier:
         self.class_names_: list[str] | None = data.get("class_names")
         self.feature_names_: list[str] | None = data.get("feature_names")
         torch.manual_seed(self.seed)
-        self.model_: nn.Module = self._build(*row_data.sizes(data))
+        self.model_: NodeModel = self._build(*row_data.sizes(data))
 
     def _random(self) -> AbstractContextManager[None]:
         """A context whose random numbers do not disturb torch's own generator."""
@@ -147,12 +148,8 @@ class NodeClassifier:
         """Ψ: the filter coefficients of every node, ``[num_nodes, K + 1]``, in the basis of ``model_.prop``."""
         if self._by_rows(data):
             return self._for_rows(data, self.model_.row_coefficients)  # type: ignore[arg-type]
-        if not hasattr(self.model_, "coefficients"):
-            raise UserError(
-                f"{self.config_.model} has no polynomial filter, so it has no coefficients"
-            )
         with torch.no_grad():
-            psi: Tensor = self.model_.eval().coefficients(*self._inputs(data))  # type: ignore[operator]
+            psi = self.model_.eval().coefficients(*self._inputs(data))
         return psi.detach().cpu()
 
     def response(self, data: Data, nodes: Any = None, points: int = 201) -> tuple[Tensor, Tensor]:
@@ -242,7 +239,7 @@ class NodeClassifier:
             ) from error
         return self
 
-    def _build(self, num_features: int, num_classes: int, num_nodes: int) -> nn.Module:
+    def _build(self, num_features: int, num_classes: int, num_nodes: int) -> NodeModel:
         """A new model for a graph of this size; the size is kept."""
         self.num_features_, self.num_classes_, self.num_nodes_ = (
             num_features,

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from torch import nn
-
 from nfgnn.errors import UserError, suggestion
+from nfgnn.nn import NodeModel
 from nfgnn.nn.conv import GATES
 from nfgnn.nn.models import find_model
 from nfgnn.training.presets import preset
@@ -100,7 +99,7 @@ class RunConfig:
         }
         return {**plain, **asdict(self.training)}
 
-    def build(self, num_features: int, num_classes: int, num_nodes: int | None = None) -> nn.Module:
+    def build(self, num_features: int, num_classes: int, num_nodes: int | None = None) -> NodeModel:
         """The model with fresh weights. Only one that asks for ``num_nodes``, such as LINK, is told it."""
         constructor = find_model(self.model).model
         size = (
@@ -109,7 +108,7 @@ class RunConfig:
             else {}
         )
         try:
-            model: nn.Module = constructor(num_features, num_classes, **size, **self.hyper)
+            model: NodeModel = constructor(num_features, num_classes, **size, **self.hyper)
         except ValueError as error:
             raise UserError(f"{self.model}: {error}") from error
         return model

@@ -13,7 +13,7 @@ from torch.optim.adam import adam
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
-from nfgnn.nn.models import MODELS
+from nfgnn.nn import NodeModel, as_node_model
 from nfgnn.training.batched import Member, fit_many
 from nfgnn.training.config import TrainingConfig
 from nfgnn.training.history import History
@@ -30,15 +30,13 @@ def fit(
 
     Randomness (dropout) comes from torch's global generator: seed it first.
 
-    A model may say more about its training. ``pretraining()`` returns pairs ``(part, epochs)``: these parts are first
-    fitted alone in the same way. ``training_loss(x, edge_index, edge_weight, nodes, y)`` stands in for the
-    cross-entropy of the logits.
+    A :class:`~nfgnn.nn.NodeModel` may have parts that are trained alone first (``pretraining``) and a loss of its own
+    (``training_loss``). Any other module is trained by the cross-entropy of its logits.
     """
-    if data.x.is_cuda and any(
-        entry.model is type(model) and entry.many_seeds for entry in MODELS.values()
-    ):
+    model = as_node_model(model)
+    if data.x.is_cuda and model.batchable:
         return _fit_on_gpu(model, data, config, on_epoch)
-    for part, epochs in getattr(model, "pretraining", list)():
+    for part, epochs in model.pretraining():
         fit(part, data, replace(config, epochs=epochs))
     train, val = (_nodes(data, name) for name in ("train_mask", "val_mask"))
     y_train, y_val = data.y[train], data.y[val]
@@ -67,7 +65,7 @@ def fit(
                 if history.should_stop(config.patience):
                     break
             if epoch < config.epochs:
-                loss = training_loss(model, inputs, train, y_train, config.label_smoothing, logits)
+                loss = model.training_loss(*inputs, train, y_train, config.label_smoothing, logits)
                 loss.backward()
                 optimizer.step()
                 history.train_loss.append(loss.item())
@@ -80,7 +78,7 @@ def fit(
 
 
 def _fit_on_gpu(
-    model: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch | None
+    model: NodeModel, data: Data, config: TrainingConfig, on_epoch: OnEpoch | None
 ) -> History:
     """A single run through the trainer of many, which captures its epochs."""
     member = Member(model, data.train_mask, data.val_mask, config)
@@ -90,37 +88,23 @@ def _fit_on_gpu(
     return history
 
 
-def _passes(model: nn.Module, inputs: Inputs, more: bool) -> tuple[Tensor | None, Tensor]:
+def _passes(model: NodeModel, inputs: Inputs, more: bool) -> tuple[Tensor | None, Tensor]:
     """The logits of evaluation, and before them those of training, if there are ``more`` steps and the model can make
     both at once."""
-    if more and hasattr(model, "both"):
-        return model.both(*inputs)  # type: ignore[operator, no-any-return]
+    if more and model.shares_passes:
+        return model.forward_pair(*inputs)
     with torch.no_grad():
         return None, model.eval()(*inputs)
 
 
-def training_loss(
-    model: nn.Module,
-    inputs: Inputs,
-    nodes: Tensor,
-    y: Tensor,
-    label_smoothing: float,
-    logits: Tensor | None = None,
-) -> Tensor:
-    """The model's own loss on the training nodes if it defines one, else the cross-entropy of its logits."""
-    if hasattr(model, "training_loss"):
-        return model.train().training_loss(*inputs, nodes, y)  # type: ignore[operator, no-any-return]
-    logits = model.train()(*inputs) if logits is None else logits
-    return F.cross_entropy(logits.index_select(0, nodes), y, label_smoothing=label_smoothing)
-
-
-def parameter_groups(model: nn.Module, config: TrainingConfig) -> list[dict[str, Any]]:
-    """Two optimiser groups: the filter, which every model calls ``prop``, and the rest."""
+def parameter_groups(model: NodeModel, config: TrainingConfig) -> list[dict[str, Any]]:
+    """Two optimiser groups: the filter and the rest."""
+    of_filter = set() if model.filter is None else set(model.filter.parameters())
     filters: list[Tensor] = []
     others: list[Tensor] = []
-    for name, parameter in model.named_parameters():
+    for parameter in model.parameters():
         if parameter.requires_grad:
-            (filters if name.startswith("prop.") else others).append(parameter)
+            (filters if parameter in of_filter else others).append(parameter)
     groups = [
         {"params": others, "lr": config.lr, "weight_decay": config.weight_decay},
         {"params": filters, "lr": config.filter_lr, "weight_decay": config.filter_weight_decay},

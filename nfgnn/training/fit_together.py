@@ -53,7 +53,7 @@ def runs_at_once(model: str, module: nn.Module, data: Data, device: torch.device
 
     On a CPU runs are trained one by one: what they could share is little there beside what each computes.
     """
-    if device.type != "cuda" or not find_model(model).many_seeds:
+    if device.type != "cuda" or not find_model(model).model.batchable:
         return 1
     total = torch.cuda.get_device_properties(device).total_memory
     return max(1, min(_MOST, int(0.8 * total / bytes_per_run(module, data))))

@@ -268,7 +268,7 @@ def _write_seed(target: Path, seed: int, classifier: NodeClassifier, data: Data)
     metrics |= history.loading
     with atomic_folder(target) as partial:
         classifier._write(partial)
-        if hasattr(classifier.model_, "coefficients"):
+        if classifier.model_.has_coefficients:
             np.save(partial / "coefficients.npy", classifier.coefficients(data).numpy())
             basis = getattr(classifier.model_.prop, "basis")  # noqa: B009
             metrics["filter"] = {"basis": str(basis), "lambda_max": classifier.lambda_max(data)}

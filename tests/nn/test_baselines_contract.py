@@ -67,10 +67,11 @@ def test_sparse_features_mean_the_same(name: str, data: Data) -> None:
 @every_model
 def test_every_parameter_is_trained(name: str, data: Data) -> None:
     model = build(name)
-    loss = getattr(
-        model, "training_loss", lambda *inputs: model(*inputs[:3])[inputs[3]].logsumexp(1).sum()
-    )
-    loss(data.x, data.edge_index, None, torch.arange(N), data.y).backward()
+    if model.own_loss:
+        loss = model.training_loss(data.x, data.edge_index, None, torch.arange(N), data.y)
+    else:
+        loss = model(data.x, data.edge_index).logsumexp(1).sum()
+    loss.backward()
     assert all(p.grad is not None for p in model.parameters() if p.requires_grad)
 
 
@@ -106,7 +107,7 @@ def test_reset_parameters_starts_anew(name: str) -> None:
     assert all(torch.equal(a, b) for a, b in zip(first, reset()))
 
 
-@pytest.mark.parametrize("name", [name for name, entry in MODELS.items() if entry.many_seeds])
+@pytest.mark.parametrize("name", [name for name, entry in MODELS.items() if entry.model.batchable])
 def test_many_seeds_share_one_computation(name: str, data: Data) -> None:
     models = [build(name) for _ in range(3)]
     for model in models[1:]:
@@ -130,10 +131,11 @@ def test_presets_are_settings_of_the_model(name: str, dataset: str | None, proto
 
 TOY = """
 from torch import nn
-from nfgnn.nn.models.registry import register_model
+from nfgnn.nn import NodeModel
+from nfgnn.nn.models import register_model
 
 @register_model("A toy", 2024, "O(nc)")
-class Toy(nn.Module):
+class Toy(NodeModel):
     def __init__(self, in_channels, out_channels, gain=1.0):
         super().__init__()
         self.lin, self.gain = nn.Linear(in_channels, out_channels), gain
@@ -157,7 +159,9 @@ def test_a_new_model_is_one_file_and_one_table(tmp_path: Path) -> None:
         Path(nfgnn.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
     )
     (package / "nn" / "models" / "toy.py").write_text(TOY)
-    (package / "presets" / "toy.toml").write_text("[default]\ngain = 2.0\nlr = 0.5\nepochs = 3\n")
+    (package / "training" / "presets" / "toy.toml").write_text(
+        "[default]\ngain = 2.0\nlr = 0.5\nepochs = 3\n"
+    )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     for command in (["-c", USE], ["-m", "nfgnn", "models", "Toy", "--json"]):
         done = subprocess.run(

@@ -10,7 +10,7 @@ from torch.func import functional_call, grad_and_value, vmap
 from nfgnn.kernels import two_layer_mlp as two_layers_triton
 from nfgnn.nn import two_layer_mlp as two_layers
 from nfgnn.nn.models.mlp import MLP
-from nfgnn.training.batched import _Both
+from nfgnn.training.batched import _Pair
 
 SIZES = [(70, 9, 8, 2), (33, 65, 20, 5), (20, 128, 16, 16)]
 
@@ -87,7 +87,7 @@ def test_runs_of_a_batch_are_single_runs_with_draws_of_their_own(
     def loss(parameters: dict[str, Tensor], rate: Tensor) -> tuple[Tensor, Tensor]:
         template.dropout = rate
         scores, held = functional_call(
-            _Both(template), {f"model.{k}": v for k, v in parameters.items()}, (x,)
+            _Pair(template), {f"model.{k}": v for k, v in parameters.items()}, (x,)
         )
         return F.cross_entropy(scores, y), (scores, held)
 

@@ -11,7 +11,7 @@ from nfgnn.training import RunConfig, fit
 from nfgnn.training.batched import Member, fit_many
 from nfgnn.training.fit_together import bytes_per_run, fit_together
 
-SHARING = sorted(name for name, entry in MODELS.items() if entry.many_seeds)
+SHARING = sorted(name for name, entry in MODELS.items() if entry.model.batchable)
 
 
 @pytest.fixture(scope="module")

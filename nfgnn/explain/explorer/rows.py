@@ -154,9 +154,7 @@ def homophily_bin(homophily: np.ndarray, bins: int = _BINS) -> np.ndarray:
 def _run_columns(name: str, folder: Path, seed: int, data: Data, device: str) -> RunColumns:
     classifier = load_run(folder, seed, device)
     top = classifier.predict_proba(data).max(-1)
-    filters = (
-        _filter_columns(classifier, data) if hasattr(classifier.model_, "coefficients") else None
-    )
+    filters = _filter_columns(classifier, data) if classifier.model_.has_coefficients else None
     return RunColumns(name, top.indices.numpy(), top.values.numpy(), filters)
 
 

@@ -54,7 +54,7 @@ class PolynomialConv(nn.Module):
         """The weighted sum of the recurrence's terms ``[K + 1, n, channels]``."""
         raise NotImplementedError
 
-    def both(
+    def forward_pair(
         self,
         x: Tensor,
         held: Tensor,

@@ -6,10 +6,7 @@ from nfgnn.nn.models.registry import register_model
 
 
 @register_model(
-    "Predict then Propagate: Graph Neural Networks meet Personalized PageRank",
-    2019,
-    "O(nfh + Kmc)",
-    many_seeds=True,
+    "Predict then Propagate: Graph Neural Networks meet Personalized PageRank", 2019, "O(nfh + Kmc)"
 )
 class APPNP(Decoupled):
     r"""An MLP whose scores are spread by personalised PageRank (`Gasteiger et al. <https://arxiv.org/abs/1810.05997>`_).
@@ -27,6 +24,8 @@ class APPNP(Decoupled):
         K (int): number of steps. (default: ``10``)
         alpha (float): restart probability. (default: ``0.1``)
     """
+
+    batchable = True
 
     def __init__(
         self,

@@ -6,13 +6,12 @@ from torch import Tensor, nn
 from nfgnn.nn.dropout import dropout, dropout_dense
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
 
 
-@register_model(
-    "Graph Neural Networks with Convolutional ARMA Filters", 2021, "O(Knfh + Kmh)", many_seeds=True
-)
-class ARMA(nn.Module):
+@register_model("Graph Neural Networks with Convolutional ARMA Filters", 2021, "O(Knfh + Kmh)")
+class ARMA(NodeModel):
     r"""Two ARMA layers (`Bianchi et al. <https://arxiv.org/abs/1901.01343>`_): rational filters.
 
     .. math:: X_s^{(k+1)} = σ\big(\hat A X_s^{(k)} W_s + X V_s + b_s\big), \qquad
@@ -32,6 +31,8 @@ class ARMA(nn.Module):
         dropout (float): dropout on the input of both layers. (default: ``0.5``)
         skip_dropout (float): further dropout on X beside :math:`V_s`. (default: ``0.25``)
     """
+
+    batchable = True
 
     def __init__(
         self,

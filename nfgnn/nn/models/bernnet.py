@@ -18,7 +18,6 @@ class NonNegative(PolyConv):
     "BernNet: Learning Arbitrary Graph Spectral Filters via Bernstein Approximation",
     2021,
     "O(nfh + Kmc)",
-    many_seeds=True,
 )
 class BernNet(Decoupled):
     r"""An MLP, then a learned filter that is nowhere negative (`He et al. <https://arxiv.org/abs/2106.10994>`_).
@@ -37,6 +36,8 @@ class BernNet(Decoupled):
         filter_dropout (float): dropout between MLP and filter. (default: ``0.5``)
         K (int): degree of the filter. (default: ``10``)
     """
+
+    batchable = True
 
     def __init__(
         self,

@@ -11,13 +11,13 @@ from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
-from nfgnn.spectral import CSR
+from nfgnn.nn.node_model import Features, NodeModel
 
 
 @register_model(
     "Block Modeling-Guided Graph Convolutional Neural Networks", 2022, "O(nfh + mh + nc²)"
 )
-class BMGCN(nn.Module):
+class BMGCN(NodeModel):
     r"""Edges weigh by how alike the classes at their ends link (`He et al. <https://arxiv.org/abs/2112.13507>`_).
 
     Soft labels :math:`B = \mathrm{softmax}(\mathrm{MLP}(X))`, those of training nodes replaced by the truth
@@ -49,6 +49,7 @@ class BMGCN(nn.Module):
         pretrain_epochs (int): epochs of the first phase, at most. (default: ``400``)
     """
 
+    own_loss = True
     block_matrix: Tensor
 
     def __init__(
@@ -81,20 +82,28 @@ class BMGCN(nn.Module):
                     nn.init.zeros_(module.bias)
         nn.init.eye_(self.block_matrix)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """"""
         return self._convolve(
             x, self.mlp(x).softmax(-1), self.block_matrix, *self._edges(x, edge_index, edge_weight)
         )
 
-    def pretraining(self) -> list[tuple[nn.Module, int]]:
+    def pretraining(self) -> list[tuple[NodeModel, int]]:
         """The parts that are first trained alone, with their numbers of epochs."""
         return [(self.mlp, self.pretrain_epochs)]
 
     def training_loss(
-        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, nodes: Tensor, y: Tensor
+        self,
+        x: Features,
+        edge_index: Tensor,
+        edge_weight: Tensor | None,
+        nodes: Tensor,
+        y: Tensor,
+        label_smoothing: float = 0.0,
+        logits: Tensor | None = None,
     ) -> Tensor:
-        """Loss of the convolutions plus loss of the MLP on ``nodes`` with labels ``y``."""
+        """Return the loss of the convolutions plus that of the MLP, both without label smoothing."""
+        self.train()
         edges = self._edges(x, edge_index, edge_weight)
         scores = self.mlp(x)
         soft = scores.softmax(-1)
@@ -105,7 +114,7 @@ class BMGCN(nn.Module):
         return F.cross_entropy(logits[nodes], y) + F.cross_entropy(scores[nodes], y)
 
     def _edges(
-        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None
+        self, x: Features, edge_index: Tensor, edge_weight: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """Edges and weights of A, with the self-loops."""
         dtype = self.block_matrix.dtype
@@ -119,7 +128,7 @@ class BMGCN(nn.Module):
         return edge_index, weight
 
     def _convolve(
-        self, x: Tensor | CSR, soft: Tensor, H: Tensor, edge_index: Tensor, weight: Tensor
+        self, x: Features, soft: Tensor, H: Tensor, edge_index: Tensor, weight: Tensor
     ) -> Tensor:
         Q = H @ H.T
         Q = Q + (self.enhance - 1) * Q.diag().diag()

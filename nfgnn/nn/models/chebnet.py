@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
 
 
@@ -16,9 +17,8 @@ from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
     "Convolutional Neural Networks on Graphs with Fast Localized Spectral Filtering",
     2016,
     "O(Knfh + Kmh)",
-    many_seeds=True,
 )
-class ChebNet(nn.Module):
+class ChebNet(NodeModel):
     r"""Layers of Chebyshev convolutions (`Defferrard et al. <https://arxiv.org/abs/1606.09375>`_).
 
     .. math:: X^{(l+1)} = \mathrm{ReLU}\Big(\sum_{k=0}^{K} T_k(\tilde L)\,X^{(l)} W^{(l)}_k + b^{(l)}\Big)
@@ -36,6 +36,8 @@ class ChebNet(nn.Module):
         K (int): degree of the polynomials. (default: ``2``)
         dropout (float): dropout on the input of every layer. (default: ``0.5``)
     """
+
+    batchable = True
 
     def __init__(
         self,

@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from nfgnn.nn.conv import NFConv, PolyConv
 from nfgnn.nn.dropout import dropout_dense
 from nfgnn.nn.models.linked_mlp import LinkedMLP
 from nfgnn.nn.models.mlp import MLP
+from nfgnn.nn.node_model import Features, NodeModel
 
 
-class Decoupled(nn.Module):
+class Decoupled(NodeModel):
     r"""An MLP makes class scores from features, a filter without further transformation spreads them over the graph.
 
     .. math:: X^{(0)} = \mathrm{MLP}(X), \qquad Z = \mathrm{filter}(X^{(0)}, \tilde L)
@@ -25,6 +26,9 @@ class Decoupled(nn.Module):
             ``"none"``)
         num_nodes (int): number of nodes, for the link branch only; the trainer fills it in.
     """
+
+    shares_passes = True
+    has_coefficients = True
 
     def __init__(
         self,
@@ -49,29 +53,31 @@ class Decoupled(nn.Module):
         self.prop.reset_parameters()
 
     def scores(
-        self, x: Tensor, edge_index: Any = None, edge_weight: Tensor | None = None
+        self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None
     ) -> Tensor:
         """The input X⁽⁰⁾ of the filter."""
         return dropout_dense(
             self.mlp(x, edge_index, edge_weight), self.filter_dropout, self.training
         )
 
-    def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Features, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """"""
         out: Tensor = self.prop(self.scores(x, edge_index, edge_weight), edge_index, edge_weight)
         return out
 
-    def both(
-        self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None
+    def forward_pair(
+        self, x: Features, edge_index: Any, edge_weight: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """The logits of training, and those of evaluation without a gradient; one recurrence serves both."""
         self.training = True
-        scores, held = self.mlp.both(x, edge_index, edge_weight)
-        return self.prop.both(
+        scores, held = self.mlp.forward_pair(x, edge_index, edge_weight)
+        return self.prop.forward_pair(
             dropout_dense(scores, self.filter_dropout, True), held, edge_index, edge_weight
         )
 
-    def coefficients(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+    def coefficients(
+        self, x: Features, edge_index: Any, edge_weight: Tensor | None = None
+    ) -> Tensor:
         """Ψ: the filter coefficients of every node in the basis of ``prop``, ``[n, K + 1]``."""
         psi: Tensor = self.prop(
             self.scores(x, edge_index, edge_weight),

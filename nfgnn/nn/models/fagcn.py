@@ -8,13 +8,14 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.spectral import CSR
 
 
 @register_model(
     "Beyond Low-frequency Information in Graph Convolutional Networks", 2021, "O(nfh + Kmh)"
 )
-class FAGCN(nn.Module):
+class FAGCN(NodeModel):
     r"""Neighbours count with a learned sign (`Bo et al. <https://arxiv.org/abs/2101.00797>`_).
 
     .. math::

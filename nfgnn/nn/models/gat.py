@@ -8,11 +8,12 @@ from torch_geometric.utils import add_remaining_self_loops, softmax
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.spectral import CSR
 
 
 @register_model("Graph Attention Networks", 2018, "O(nfh + mh)")
-class GAT(nn.Module):
+class GAT(NodeModel):
     r"""Two layers of graph attention (`Veličković et al. <https://arxiv.org/abs/1710.10903>`_).
 
     .. math:: X'_i = \sum_{j ∈ N(i) ∪ \{i\}} α_{ij} W X_j + b, \qquad

@@ -9,16 +9,14 @@ from torch import Tensor, nn
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
 
 
 @register_model(
-    "Semi-supervised Classification with Graph Convolutional Networks",
-    2017,
-    "O(nfh + mh)",
-    many_seeds=True,
+    "Semi-supervised Classification with Graph Convolutional Networks", 2017, "O(nfh + mh)"
 )
-class GCN(nn.Module):
+class GCN(NodeModel):
     r"""The graph convolutional network of `Kipf and Welling <https://arxiv.org/abs/1609.02907>`_.
 
     .. math:: X^{(l+1)} = \mathrm{ReLU}\big(\hat A\,X^{(l)} W^{(l)} + b^{(l)}\big), \qquad
@@ -34,6 +32,8 @@ class GCN(nn.Module):
         num_layers (int): number of layers. (default: ``2``)
         dropout (float): dropout on the input of every layer. (default: ``0.5``)
     """
+
+    batchable = True
 
     def __init__(
         self,

@@ -6,10 +6,7 @@ from nfgnn.nn.models.registry import register_model
 
 
 @register_model(
-    "Adaptive Universal Generalized PageRank Graph Neural Network",
-    2021,
-    "O(nfh + Kmc)",
-    many_seeds=True,
+    "Adaptive Universal Generalized PageRank Graph Neural Network", 2021, "O(nfh + Kmc)"
 )
 class GPRGNN(Decoupled):
     r"""An MLP whose scores are spread by walks of learned weight (`Chien et al. <https://arxiv.org/abs/2006.07988>`_).
@@ -26,6 +23,8 @@ class GPRGNN(Decoupled):
         K (int): length of the longest walk. (default: ``10``)
         alpha (float): restart probability of the initial weights; 1 is the MLP alone. (default: ``0.1``)
     """
+
+    batchable = True
 
     def __init__(
         self,

@@ -1,20 +1,16 @@
 """A linear classifier on links."""
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.links import link_matrix
 from nfgnn.nn.models.registry import register_model
+from nfgnn.nn.node_model import Features, NodeModel
 from nfgnn.spectral import ScaledLaplacian
 
 
-@register_model(
-    "To Join or Not to Join: The Illusion of Privacy in Social Networks",
-    2009,
-    "O(mc)",
-    many_seeds=True,
-)
-class LINK(nn.Module):
+@register_model("To Join or Not to Join: The Illusion of Privacy in Social Networks", 2009, "O(mc)")
+class LINK(NodeModel):
     r"""Logistic regression on the rows of the adjacency matrix (`Zheleva and Getoor
     <https://doi.org/10.1145/1526709.1526781>`_): whom a node is linked to decides, not what it is like.
 
@@ -29,6 +25,8 @@ class LINK(nn.Module):
         num_nodes (int): number of nodes; the trainer fills it in.
     """
 
+    batchable = True
+
     def __init__(self, in_channels: int, out_channels: int, num_nodes: int) -> None:
         super().__init__()
         self.lin = Linear(num_nodes, out_channels)
@@ -37,7 +35,7 @@ class LINK(nn.Module):
         self.lin.reset_parameters()
 
     def forward(
-        self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None
+        self, x: Features, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None
     ) -> Tensor:
         """"""
         known, dtype = self.lin.in_features, self.lin.weight.dtype

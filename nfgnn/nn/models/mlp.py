@@ -10,14 +10,13 @@ from torch import Tensor, nn
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.nn.two_layer_mlp import serves, two_layers
 from nfgnn.spectral import CSR
 
 
-@register_model(
-    "Multi-layer perceptron on the features alone", 1986, "O(nfh)", mini_batch=True, many_seeds=True
-)
-class MLP(nn.Module):
+@register_model("Multi-layer perceptron on the features alone", 1986, "O(nfh)", mini_batch=True)
+class MLP(NodeModel):
     r"""A multi-layer perceptron that ignores the graph: the baseline, and the transformation inside decoupled models.
 
     .. math:: X ↦ W_2\, \mathrm{ReLU}(W_1 X + b_1) + b_2, \quad\text{dropout before every linear map}
@@ -29,6 +28,9 @@ class MLP(nn.Module):
         num_layers (int): number of linear maps. (default: ``2``)
         dropout (float): dropout on the input and on every hidden layer. (default: ``0.5``)
     """
+
+    batchable = True
+    shares_passes = True
 
     def __init__(
         self,
@@ -55,7 +57,7 @@ class MLP(nn.Module):
         out: Tensor = last(dropout(x, self.dropout, self.training))
         return out
 
-    def both(
+    def forward_pair(
         self, x: Tensor | CSR, edge_index: Any = None, edge_weight: Any = None
     ) -> tuple[Tensor, Tensor]:
         """The scores of training, and those of evaluation without a gradient."""

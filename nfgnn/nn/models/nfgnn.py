@@ -7,10 +7,7 @@ from nfgnn.spectral import Basis, LambdaMax, Response
 
 
 @register_model(
-    "Node-oriented Spectral Filtering for Graph Neural Networks",
-    2022,
-    "O(nfh + Kmc + Kncd)",
-    many_seeds=True,
+    "Node-oriented Spectral Filtering for Graph Neural Networks", 2022, "O(nfh + Kmc + Kncd)"
 )
 class NFGNN(Decoupled):
     r"""NFGNN (Algorithm 1 of `the paper <https://arxiv.org/abs/2212.03654>`_): an MLP, then the node-oriented filter.
@@ -33,6 +30,8 @@ class NFGNN(Decoupled):
             only. (default: ``"none"``)
         num_nodes (int): number of nodes, needed for ``link`` only; the trainer fills it in.
     """
+
+    batchable = True
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from nfgnn.nn.models.registry import register_model
 from nfgnn.spectral import Basis, LambdaMax, Response
 
 
-@register_model("NFGNN with one global filter (w/o NF)", 2022, "O(nfh + Kmc)", many_seeds=True)
+@register_model("NFGNN with one global filter (w/o NF)", 2022, "O(nfh + Kmc)")
 class PolyGNN(Decoupled):
     r"""The same as :class:`NFGNN` with one filter for the whole graph ("w/o NF" in the paper's ablation).
 
@@ -25,6 +25,8 @@ class PolyGNN(Decoupled):
             only. (default: ``"none"``)
         num_nodes (int): number of nodes, needed for ``link`` only; the trainer fills it in.
     """
+
+    batchable = True
 
     def __init__(
         self,

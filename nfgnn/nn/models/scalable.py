@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -11,10 +10,11 @@ from nfgnn.nn.conv.row_filter import filter_rows, row_coefficients
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
-from nfgnn.spectral import Basis, LambdaMax, Response, polynomial_terms
+from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.spectral import CSR, Basis, LambdaMax, Response, polynomial_terms
 
 
-class Scalable(nn.Module):
+class Scalable(NodeModel):
     r"""Algorithm 2: the terms of the raw features come first, without parameters; filter and MLP follow row by row.
 
     .. math:: X^{(k)} = p_k(\tilde L)\,X, \qquad \tilde Z_i = \sum_{k=0}^{K} η_{ik}\,X^{(k)}_i, \qquad
@@ -29,6 +29,8 @@ class Scalable(nn.Module):
         in_channels, out_channels, hidden_channels, num_layers, dropout: of the :class:`MLP`.
         batch_norm (bool): batch normalisation after every hidden linear map.
     """
+
+    has_coefficients = True
 
     def __init__(
         self,
@@ -50,9 +52,9 @@ class Scalable(nn.Module):
         for part in (self.prop, self.mlp, *self.norms):
             part.reset_parameters()
 
-    def rows(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+    def rows(self, x: Features, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """The terms of every node as a row, ``[n, K + 1, channels]``: all that the model needs of a graph."""
-        dense = x if x.layout == torch.strided else x.to_dense()
+        dense = x.tensor.to_dense() if isinstance(x, CSR) else x.to_dense()
         operator = self.prop.operator(dense, edge_index, edge_weight)
         return polynomial_terms(dense, operator, self.prop.basis, self.prop.K).transpose(0, 1)
 
@@ -67,7 +69,7 @@ class Scalable(nn.Module):
         out: Tensor = last(dropout(z, self.mlp.dropout, self.training))
         return out
 
-    def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Features, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """"""
         return self.forward_rows(self.rows(x, edge_index, edge_weight))
 
@@ -75,7 +77,9 @@ class Scalable(nn.Module):
         """Ψ of rows, ``[b, K + 1]``."""
         return row_coefficients(self.prop, rows)
 
-    def coefficients(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+    def coefficients(
+        self, x: Features, edge_index: Any, edge_weight: Tensor | None = None
+    ) -> Tensor:
         """Ψ: the filter coefficients of every node in the basis of ``prop``, ``[n, K + 1]``."""
         return self.row_coefficients(self.rows(x, edge_index, edge_weight))
 

@@ -7,11 +7,12 @@ from nfgnn.nn.conv import PolyConv
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.spectral import CSR, ScaledLaplacian
 
 
-@register_model("Simplifying Graph Convolutional Networks", 2019, "O(nfc + Kmc)", many_seeds=True)
-class SGC(nn.Module):
+@register_model("Simplifying Graph Convolutional Networks", 2019, "O(nfc + Kmc)")
+class SGC(NodeModel):
     r"""A graph convolutional network without non-linearities (`Wu et al. <https://arxiv.org/abs/1902.07153>`_).
 
     .. math:: Z = \hat A^K X W + b, \qquad \hat A = D^{-1/2}(A + I)D^{-1/2}
@@ -25,6 +26,8 @@ class SGC(nn.Module):
         K (int): number of steps. (default: ``2``)
         dropout (float): dropout on the input. (default: ``0.0``)
     """
+
+    batchable = True
 
     def __init__(
         self, in_channels: int, out_channels: int, K: int = 2, dropout: float = 0.0

@@ -1,0 +1,118 @@
+"""The contract between models and trainers."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nfgnn.errors import UserError
+from nfgnn.spectral import CSR
+
+Features = Tensor | CSR
+"""Node features, dense or sparse."""
+
+
+class NodeModel(nn.Module):
+    """Base class of all models for node classification.
+
+    A subclass implements :meth:`forward`. The other methods have defaults, which a model overrides
+    where it can do better. A trainable filter is a submodule called ``prop``: its parameters form a
+    group of their own in the optimizer.
+    """
+
+    batchable: bool = False
+    """Whether several runs can be trained as one computation (:func:`torch.vmap` over weights)."""
+
+    shares_passes: bool = False
+    """Whether the model overrides :meth:`forward_pair`. If not, a trainer had better evaluate first,
+    keep the weights, and only then run the training pass, which may change buffers."""
+
+    own_loss: bool = False
+    """Whether the model overrides :meth:`training_loss`."""
+
+    has_coefficients: bool = False
+    """Whether the model overrides :meth:`coefficients`."""
+
+    def forward(self, x: Features, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+        """Return the logits of all nodes, ``[n, out_channels]``.
+
+        Args:
+            x: node features ``[n, in_channels]``.
+            edge_index: the edges ``[2, edges]``. Models that filter with :mod:`nfgnn.spectral` also
+                take a :class:`~nfgnn.spectral.ScaledLaplacian`.
+            edge_weight: the weights of the edges ``[edges]``.
+        """
+        raise NotImplementedError
+
+    def forward_pair(
+        self, x: Features, edge_index: Any, edge_weight: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the logits in training mode and, without gradient, those in evaluation mode.
+
+        The default is two passes. Models that can share work between them override it.
+        """
+        with torch.no_grad():
+            evaluated: Tensor = self.eval()(x, edge_index, edge_weight)
+        return self.train()(x, edge_index, edge_weight), evaluated
+
+    def training_loss(
+        self,
+        x: Features,
+        edge_index: Any,
+        edge_weight: Tensor | None,
+        nodes: Tensor,
+        y: Tensor,
+        label_smoothing: float = 0.0,
+        logits: Tensor | None = None,
+    ) -> Tensor:
+        """Return the loss of one training step, by default the cross-entropy.
+
+        Args:
+            x, edge_index, edge_weight: of :meth:`forward`.
+            nodes: indices of the training nodes.
+            y: labels of these nodes.
+            label_smoothing: share of the target that is spread over all classes.
+            logits: logits of all nodes in training mode; computed if not given.
+        """
+        if logits is None:
+            logits = self.train()(x, edge_index, edge_weight)
+        return F.cross_entropy(logits.index_select(0, nodes), y, label_smoothing=label_smoothing)
+
+    def pretraining(self) -> list[tuple["NodeModel", int]]:
+        """Return the parts that are trained alone first, each with its number of epochs."""
+        return []
+
+    @property
+    def filter(self) -> nn.Module | None:
+        """The filter, i.e. the submodule ``prop``, or ``None`` for models without one."""
+        return self._modules.get("prop")
+
+    def coefficients(
+        self, x: Features, edge_index: Any, edge_weight: Tensor | None = None
+    ) -> Tensor:
+        """Return Ψ, the filter coefficients of all nodes in the basis of ``prop``, ``[n, K + 1]``."""
+        raise UserError(
+            f"{type(self).__name__} has no polynomial filter, so it has no coefficients"
+        )
+
+
+class _Adapter(NodeModel):
+    """Wrap any module whose ``forward(x, edge_index, edge_weight)`` returns logits."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, x: Features, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+        logits: Tensor = self.module(x, edge_index, edge_weight)
+        return logits
+
+    @property
+    def filter(self) -> nn.Module | None:
+        return self.module._modules.get("prop")
+
+
+def as_node_model(module: nn.Module) -> NodeModel:
+    """Return ``module`` itself if it is a :class:`NodeModel`, else an adapter that shares its weights."""
+    return module if isinstance(module, NodeModel) else _Adapter(module)
