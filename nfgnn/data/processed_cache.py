@@ -28,7 +28,8 @@ def recall(entry: Entry, folder: Path) -> Data | None:
     try:
         with warnings.catch_warnings():  # torch's notice that CSR is in beta
             warnings.simplefilter("ignore", UserWarning)
-            return Data.from_dict(torch.load(path, weights_only=True))
+            with torch.sparse.check_sparse_tensor_invariants():
+                return Data.from_dict(torch.load(path, weights_only=True))
     except Exception:  # whatever is wrong with the file, the raw ones are still there
         return None
 

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from nfgnn.data.entry import Entry
-from nfgnn.data.readers import read_linkx_mat, read_npz_entry, read_ogb, read_ogb_mapped, read_pyg
+from nfgnn.data.readers import (
+    read_facebook,
+    read_gnn_benchmark,
+    read_linkx,
+    read_npz_entry,
+    read_ogb,
+    read_ogb_mapped,
+    read_planetoid,
+    read_pyg,
+)
 from nfgnn.errors import UserError
 
 _PLANETOID = "https://github.com/kimiyoung/planetoid/raw/master/data"
@@ -36,34 +45,29 @@ def _planetoid(title: str, size: Size, megabytes: float, **more: Any) -> Entry:
     urls = {
         f"ind.{title.lower()}.{part}": f"{_PLANETOID}/ind.{title.lower()}.{part}" for part in parts
     }
-    pyg = ("Planetoid", {"name": title})
     folder = f"Planetoid/{title}/raw"
     return Entry(
         title.lower(),
         title,
-        read_pyg,
+        read_planetoid,
         folder,
         urls,
         *size,
         _YANG,
         megabytes,
-        pyg=pyg,
         measured=title != "PubMed",
         **more,
     )
 
 
 def _shchur(group: str, title: str, file: str, size: Size, megabytes: float) -> Entry:
-    folder, urls, pyg = (
-        f"{group}/{title}/raw",
-        {file: f"{_SHCHUR}/{file}"},
-        (group, {"name": title}),
-    )
-    more: dict[str, Any] = {"pyg": pyg, "measured": group == "Amazon", "licence": _MIT}
+    folder = f"{group}/{title}/raw"
+    urls = {file: f"{_SHCHUR}/{file}"}
+    more: dict[str, Any] = {"measured": group == "Amazon", "licence": _MIT}
     return Entry(
         title.lower(),
         f"{group} {title}",
-        read_pyg,
+        read_gnn_benchmark,
         folder,
         urls,
         *size,
@@ -112,9 +116,10 @@ def _npz(name: str, file: str, size: Size, megabytes: float, measured: bool = Fa
 
 
 def _linkx(name: str, file: str, size: Size, megabytes: float, metric: str = "accuracy") -> Entry:
-    folder, urls = f"LINKXDataset/{name}/raw", {"data.mat": f"{_LINKX}/{file.replace(' ', '%20')}"}
-    more: dict[str, Any] = {"metric": metric, "pyg": ("LINKXDataset", {"name": name})}
-    return Entry(name, Path(file).stem, read_pyg, folder, urls, *size, _LIM, megabytes, **more)
+    folder = f"LINKXDataset/{name}/raw"
+    urls = {"data.mat": f"{_LINKX}/{file.replace(' ', '%20')}"}
+    reader = read_facebook if file.startswith("facebook100/") else read_linkx
+    return Entry(name, Path(file).stem, reader, folder, urls, *size, _LIM, megabytes, metric=metric)
 
 
 def _ogb(name: str, archive: str, split: str, size: Size, megabytes: float, licence: str) -> Entry:
@@ -176,7 +181,7 @@ _TABLE = [
     _linkx("johnshopkins55", "facebook100/Johns Hopkins55.mat", (5180, 186586, 2406, 2), 2),
     _linkx("genius", "genius.mat", (421961, 984979, 12, 2), 20, "roc_auc"),
     Entry(
-        "pokec", "pokec", read_linkx_mat, "LINKXDataset/pokec/raw",
+        "pokec", "pokec", read_linkx, "LINKXDataset/pokec/raw",
         {"pokec.mat": _DRIVE + "1dNs5E7BrWJbgcHeQ_zuy5Ozp2tRCWG0y"}, 1632803, 30622564, 65, 2, _LIM, 200,
     ),
     _ogb("ogbn-arxiv", "arxiv.zip", "time", (169343, 1166243, 128, 40), 81, "ODC-BY"),

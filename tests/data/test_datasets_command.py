@@ -46,8 +46,8 @@ def test_the_list_as_json_says_what_is_here(call: Call, data_root: Path) -> None
     rows = {row["name"]: row for row in json.loads(out)["datasets"]}
     assert status == 0
     assert rows["cora"]["here"]
-    assert not rows["pubmed"]["here"]
-    assert rows["pubmed"]["download_mb"] > 0
+    assert not rows["penn94"]["here"]
+    assert rows["penn94"]["download_mb"] > 0
     assert rows["genius"]["metric"] == "roc_auc"
 
 

@@ -7,6 +7,7 @@ prefixes ``attr_`` for features and ``adj_`` for links, as in gnn-benchmark, or 
 writes them).
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import torch
 from scipy import sparse
 from torch_geometric.data import Data
+from torch_geometric.utils import remove_self_loops, to_undirected
 
 from nfgnn.data.entry import Entry
 from nfgnn.errors import UserError
@@ -26,10 +28,21 @@ def read_npz_entry(entry: Entry, folder: Path) -> Data:
     return read_npz(folder / entry.required[0])
 
 
+def read_gnn_benchmark(entry: Entry, folder: Path) -> Data:
+    """Read the Amazon and Coauthor graphs: positive features become 1, edges undirected without self-loops."""
+    path = folder / entry.required[0]
+    arrays = _arrays(path)
+    x = compact_csr(_sparse(arrays, "attr_", path.name))
+    x.data[x.data > 0] = 1
+    edges, _ = remove_self_loops(torch.from_numpy(_links(arrays, path.name)[0]))
+    labels = _as_numbers(arrays["labels"], "labels", path.name).astype(np.int64)
+    edge_index = to_undirected(edges, num_nodes=x.shape[0])
+    return Data(x=x, edge_index=edge_index, y=torch.from_numpy(labels))
+
+
 def read_npz(path: Path) -> Data:
     """Read a graph from one file."""
-    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
-        arrays = {key: _array(file, key, path.name) for key in file.files}
+    arrays = _arrays(path)
     edge_index, weight = _links(arrays, path.name)
     data = Data(edge_index=torch.from_numpy(edge_index), x=_features(arrays, path.name))
     if weight is not None:
@@ -49,6 +62,11 @@ def read_npz(path: Path) -> Data:
     if "node_ids" in arrays:
         data.node_ids = arrays["node_ids"]
     return data
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
+        return {key: _array(file, key, path.name) for key in file.files}
 
 
 def _array(file: Any, key: str, name: str) -> np.ndarray:
@@ -90,32 +108,48 @@ def _features(arrays: dict[str, np.ndarray], name: str) -> Any:
 
 
 def _sparse(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Any:
-    """A CSR matrix from its four parts, each checked: SciPy would read out of bounds with bad ones."""
+    """Return the CSR matrix whose four parts have this prefix."""
     missing = [prefix + part for part in _PARTS if prefix + part not in arrays]
     if missing:
         raise UserError(f"{name}: the key {missing[0]!r} of a sparse matrix is missing.")
-    values, indices, pointers, shape = (
-        _as_numbers(arrays[prefix + part], prefix + part, name) for part in _PARTS
-    )
-    if shape.size != 2 or any(part.ndim != 1 for part in (values, indices, pointers, shape)):
+    parts = [_as_numbers(arrays[prefix + part], prefix + part, name) for part in _PARTS]
+    return csr_from_parts(parts, f"{name}: {prefix or 'the sparse matrix'}")
+
+
+def csr_from_parts(parts: Sequence[np.ndarray], where: str) -> Any:
+    """Build a CSR matrix from its data, indices, indptr and shape.
+
+    The parts are checked first: with invalid ones SciPy would read and write out of bounds.
+    """
+    values, indices, indptr, shape = parts
+    flat = all(part.ndim == 1 for part in parts)
+    whole = all(part.dtype.kind in "iu" for part in (indices, indptr, shape))
+    if not flat or not whole or len(shape) != 2 or len(indptr) == 0:
         raise UserError(
-            f"{name}: {prefix}data, …indices, …indptr and …shape must be flat, the shape two numbers."
+            f"{where}: data, indices, indptr and shape of a CSR matrix must be one-dimensional, the last three of "
+            "whole numbers."
         )
-    rows, columns = (int(size) for size in shape)
-    fits = (
-        indices.dtype.kind in "iu"
-        and pointers.dtype.kind in "iu"
-        and len(pointers) == rows + 1
+    rows, columns = shape.tolist()
+    valid = (
+        len(indptr) == rows + 1
         and len(values) == len(indices)
-        and (pointers[0], pointers[-1]) == (0, len(indices))
-        and bool((np.diff(pointers.astype(np.int64)) >= 0).all())
+        and indptr[0] == 0
+        and indptr[-1] == len(indices)
+        and bool((indptr[1:] >= indptr[:-1]).all())
         and (len(indices) == 0 or (indices.min() >= 0 and indices.max() < columns))
     )
-    if not fits:
-        raise UserError(
-            f"{name}: {prefix}data, …indices, …indptr and …shape do not describe a CSR matrix."
-        )
-    return sparse.csr_array((values, indices, pointers), shape=(rows, columns))
+    if not valid:
+        raise UserError(f"{where}: data, indices, indptr and shape do not describe a CSR matrix.")
+    return sparse.csr_array((values, indices, indptr), shape=(rows, columns))
+
+
+def compact_csr(matrix: Any) -> Any:
+    """Return a float32 CSR matrix without duplicate entries and without stored zeros."""
+    matrix = sparse.csr_array(matrix)
+    matrix.sum_duplicates()
+    matrix = matrix.astype(np.float32)
+    matrix.eliminate_zeros()
+    return matrix
 
 
 def _as_numbers(array: np.ndarray, key: str, name: str) -> np.ndarray:

@@ -11,11 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from torch_geometric.data import Data
 
 from nfgnn.data.entry import Entry
-from nfgnn.data.labels import UNLABELLED
 
 
 def read_pyg(entry: Entry, folder: Path) -> Data:
@@ -33,21 +31,13 @@ def read_pyg(entry: Entry, folder: Path) -> Data:
             dataset = _dataset_class(class_name)(
                 str(Path(work, entry.folder.split("/")[0])), **arguments
             )
-        data = dataset[0]
-    if entry.name == "citeseer":
-        data.y[_without_label(folder)] = UNLABELLED
-    return data
+        return dataset[0]
 
 
 def _dataset_class(name: str) -> Any:
     import torch_geometric.datasets as classes
 
-    found = getattr(classes, name)
-    if name == "LINKXDataset":
-        # The ten splits of Penn94 are a pickled array. The protocol here draws its own, so the file is not
-        # even opened.
-        return type(name, (found,), {"splits": {}})
-    return found
+    return getattr(classes, name)
 
 
 def _link(source: Path, target: Path) -> None:
@@ -55,9 +45,3 @@ def _link(source: Path, target: Path) -> None:
         target.symlink_to(source.resolve())
     except OSError:  # no links on this file system
         shutil.copyfile(source, target)
-
-
-def _without_label(folder: Path) -> np.ndarray:
-    """CiteSeer's test nodes that its files say nothing about; PyG's zeros for them read as class 0."""
-    given = np.loadtxt(folder / "ind.citeseer.test.index", dtype=np.int64)
-    return np.setdiff1d(np.arange(given.min(), given.max() + 1), given)

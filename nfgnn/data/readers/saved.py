@@ -24,7 +24,8 @@ def read_saved(path: Path) -> Data:
 
 def _tensors(path: Path) -> object:
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with torch.sparse.check_sparse_tensor_invariants():
+            return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged file fails in many ways, all before anything is run
         reason = (
             str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__

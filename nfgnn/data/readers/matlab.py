@@ -1,0 +1,61 @@
+"""The ``.mat`` files of the LINKX study: the Facebook networks of US universities, genius and pokec."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch_geometric.data import Data
+
+from nfgnn.data.entry import Entry
+from nfgnn.data.readers.npz import csr_from_parts
+
+_GENDER = 1  # column of ``local_info``: 1 and 2 are the classes, 0 means unknown
+
+
+def read_facebook(entry: Entry, folder: Path) -> Data:
+    """Read a Facebook network: the adjacency matrix ``A`` and ``local_info`` [n, 7], of which gender is the label.
+
+    The features are the other columns, one-hot encoded.
+    """
+    from scipy.io import loadmat
+
+    path = folder / entry.required[0]
+    content = loadmat(path)
+    matrix = sparse.csc_array(content["A"])
+    # The columns of A are the rows of its transpose, which the check for CSR matrices takes.
+    parts = [matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape[::-1])]
+    columns = csr_from_parts(parts, f"{path}: A").tocoo()
+    info = content["local_info"].astype(np.int64)
+    return Data(
+        x=_one_hot(np.delete(info, _GENDER, axis=1)),
+        edge_index=torch.from_numpy(np.stack([columns.col, columns.row]).astype(np.int64)),
+        y=torch.from_numpy(info[:, _GENDER] - 1),
+    )
+
+
+def read_linkx(entry: Entry, folder: Path) -> Data:
+    """Read genius or pokec: ``edge_index`` [2, E], ``node_feat`` [n, f] and ``label`` [1, n]."""
+    from scipy.io import loadmat
+
+    content = loadmat(folder / entry.required[0])
+    return Data(
+        x=torch.from_numpy(content["node_feat"]),
+        edge_index=torch.from_numpy(content["edge_index"].astype(np.int64)),
+        y=torch.from_numpy(content["label"].reshape(-1).astype(np.int64)),
+    )
+
+
+def _one_hot(columns: np.ndarray) -> Any:
+    """Encode every column of whole numbers by its distinct values, as one CSR matrix."""
+    num_rows, num_columns = columns.shape
+    indices = np.empty((num_rows, num_columns), dtype=np.int64)
+    width = 0
+    for place, column in enumerate(columns.T):
+        distinct, codes = np.unique(column, return_inverse=True)
+        indices[:, place] = width + codes
+        width += len(distinct)
+    values = np.ones(indices.size, dtype=np.float32)
+    indptr = np.arange(0, indices.size + 1, num_columns)
+    return sparse.csr_array((values, indices.reshape(-1), indptr), shape=(num_rows, width))

@@ -1,0 +1,274 @@
+"""Planetoid's raw files (Cora, CiteSeer, PubMed), read without running code that they contain.
+
+``ind.NAME.{x,tx,allx,y,ty,ally,graph}`` are Python 2 pickles, and a pickle may call any function while it is
+loaded. PyTorch Geometric unpickles whatever it finds, so its loader is never used on these files.
+:class:`_PlanetoidUnpickler` resolves only the few names that arrays, CSR matrices and dictionaries need, and
+resolves them to plain containers below: neither NumPy nor SciPy sees a value before its type, size and bounds
+have been checked.
+"""
+
+import pickle
+from collections import defaultdict
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch_geometric.data import Data
+from torch_geometric.utils import coalesce, remove_self_loops
+
+from nfgnn.data.entry import Entry
+from nfgnn.data.labels import UNLABELLED
+from nfgnn.data.readers.npz import compact_csr, csr_from_parts
+from nfgnn.errors import UserError
+
+PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
+VALIDATION_NODES = 500  # the nodes that follow the training nodes
+
+
+def read_planetoid(entry: Entry, folder: Path) -> Data:
+    """Read a graph in the Planetoid layout with its public split.
+
+    ``allx`` and ``ally`` hold the features and one-hot labels of the first nodes, of which the first ``len(y)`` are
+    the training nodes and the following 500 the validation nodes. Row ``i`` of ``tx`` and ``ty`` belongs to the
+    node that line ``i`` of ``test.index`` names. Nodes that are neither (15 in CiteSeer) get zeros as features
+    and no label.
+    """
+    files = dict(zip(PARTS, (folder / file for file in entry.required)))
+    allx = _features(files["allx"])
+    tx = _features(files["tx"])
+    ally = _labels(files["ally"])
+    ty = _labels(files["ty"])
+    x = _features(files["x"])  # the first rows of allx: only their number is used
+    num_train = len(_labels(files["y"]))
+    graph = _neighbours(files["graph"])
+    test = _test_index(files["test.index"], len(ally), len(ty), len(graph))
+    num_nodes = max(len(ally) + len(ty), int(test.max()) + 1)
+    if allx.shape[0] != len(ally) or tx.shape[0] != len(ty) or allx.shape[1] != tx.shape[1]:
+        raise UserError(
+            f"{files['allx']}: features {allx.shape} and {tx.shape} do not fit {len(ally)} and {len(ty)} labels; "
+            "download the files again."
+        )
+    if x.shape[0] != num_train or num_train + VALIDATION_NODES > num_nodes:
+        raise UserError(
+            f"{files['y']}: {x.shape[0]} and {num_train} training nodes and {VALIDATION_NODES} validation nodes do not fit "
+            f"{num_nodes} nodes; download the files again."
+        )
+    nodes = np.concatenate([np.arange(len(ally)), test])  # the node of every stored row
+    labels = np.full(num_nodes, UNLABELLED)
+    labels[nodes] = np.concatenate([ally, ty])
+    data = Data(
+        x=_place_rows(sparse.vstack([allx, tx]), nodes, num_nodes),
+        edge_index=_edges(graph, num_nodes, files["graph"]),
+        y=torch.from_numpy(labels),
+    )
+    data.train_mask = _mask(np.arange(num_train), num_nodes)
+    data.val_mask = _mask(np.arange(num_train, num_train + VALIDATION_NODES), num_nodes)
+    data.test_mask = _mask(test, num_nodes)
+    return data
+
+
+class _DType:
+    """The pickled form of ``numpy.dtype``: a type code such as ``f8`` and a byte order."""
+
+    def __init__(self, code: str, *_: object) -> None:
+        self.code = code
+        self.order = "|"
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.order = state[1]
+
+    def to_numpy(self) -> np.dtype:
+        kind = np.dtype(str(self.code))
+        if kind.kind not in "biuf":
+            raise ValueError(f"it holds an array of type {kind}")
+        return np.dtype(f"{self.order}{kind.str[1:]}")
+
+
+class _Array:
+    """The pickled form of ``numpy.ndarray``: shape, type, memory order and bytes."""
+
+    state: tuple[Any, ...]
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.state = state
+
+    def to_numpy(self) -> np.ndarray:
+        _, shape, dtype, fortran, content = self.state
+        buffer = content.encode("latin1") if isinstance(content, str) else bytes(content)
+        kind = dtype.to_numpy()
+        if min(shape, default=0) < 0 or prod(shape) * kind.itemsize != len(buffer):
+            raise ValueError(f"it holds an array of shape {shape} in {len(buffer)} bytes")
+        flat = np.frombuffer(buffer, kind).astype(kind.newbyteorder("="))
+        return flat.reshape(shape, order="F" if fortran else "C")
+
+
+class _CsrMatrix:
+    """The pickled form of ``scipy.sparse.csr_matrix``: its attributes by name."""
+
+    state: dict[str, Any]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.state = state
+
+
+def _new_array(*_: object) -> _Array:
+    """Stand in for NumPy's ``_reconstruct``; the pickle sets the state afterwards."""
+    return _Array()
+
+
+def _array_from_buffer(buffer: bytes, dtype: _DType, shape: tuple[int, ...], order: str) -> _Array:
+    """Stand in for NumPy's ``_frombuffer``, which pickles of protocol 5 call."""
+    array = _Array()
+    array.state = (1, shape, dtype, order == "F", buffer)
+    return array
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """Stand in for ``_codecs.encode``, by which Python 3 writes bytes in protocol 2."""
+    if encoding != "latin1":
+        raise ValueError(f"it holds text in the encoding {encoding!r}")
+    return text.encode("latin1")
+
+
+def _new_object(kind: type, *_: object) -> object:
+    """Stand in for ``copyreg._reconstructor``."""
+    if kind is not _CsrMatrix:
+        raise ValueError(f"it holds an object of type {kind}")
+    return _CsrMatrix()
+
+
+# Modules have other names in Python 2, before NumPy 2 and before SciPy 1.8.
+_ALLOWED: dict[tuple[str, str], Callable[..., Any]] = {
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _DType,
+    ("numpy.core.multiarray", "_reconstruct"): _new_array,
+    ("numpy._core.multiarray", "_reconstruct"): _new_array,
+    ("numpy.core.numeric", "_frombuffer"): _array_from_buffer,
+    ("numpy._core.numeric", "_frombuffer"): _array_from_buffer,
+    ("scipy.sparse.csr", "csr_matrix"): _CsrMatrix,
+    ("scipy.sparse._csr", "csr_matrix"): _CsrMatrix,
+    ("collections", "defaultdict"): defaultdict,
+    ("__builtin__", "list"): list,
+    ("builtins", "list"): list,
+    ("__builtin__", "object"): object,
+    ("builtins", "object"): object,
+    ("copy_reg", "_reconstructor"): _new_object,
+    ("copyreg", "_reconstructor"): _new_object,
+    ("_codecs", "encode"): _encode,
+}
+
+
+class _PlanetoidUnpickler(pickle.Unpickler):
+    """An unpickler that resolves the names in ``_ALLOWED`` and refuses every other one."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _ALLOWED:
+            raise pickle.UnpicklingError(f"it refers to {module}.{name}")
+        return _ALLOWED[module, name]
+
+
+def _unpickle(path: Path) -> Any:
+    """Return the content of a file: an array, a CSR matrix, or the dictionary of neighbours."""
+    try:
+        with path.open("rb") as file:
+            content = _PlanetoidUnpickler(file, encoding="latin1").load()
+        if isinstance(content, _Array):
+            return content.to_numpy()
+        if isinstance(content, _CsrMatrix):
+            return _csr(content, path)
+        if isinstance(content, dict):
+            return content
+        raise ValueError(f"it is a {type(content).__name__}")
+    except UserError:
+        raise
+    except Exception as error:  # a damaged or hostile pickle can fail in any way
+        reason = (str(error) or type(error).__name__).splitlines()[0][:200]
+        raise UserError(
+            f"{path}: cannot be read as a Planetoid file: {reason}. Only arrays, CSR matrices and dictionaries "
+            "are accepted, and no code was run; download the file again."
+        ) from None
+
+
+def _csr(matrix: _CsrMatrix, path: Path) -> Any:
+    parts = [matrix.state[name].to_numpy() for name in ("data", "indices", "indptr")]
+    shape = matrix.state.get("_shape", matrix.state.get("shape"))
+    return csr_from_parts([*parts, np.array(shape)], str(path))
+
+
+def _features(path: Path) -> Any:
+    """Return features as a float32 CSR matrix without duplicates and stored zeros."""
+    content = _unpickle(path)
+    if isinstance(content, dict) or content.ndim != 2:
+        raise UserError(f"{path}: a matrix [nodes, features] is needed; download the file again.")
+    return compact_csr(content)
+
+
+def _labels(path: Path) -> np.ndarray:
+    """Return the class of every row of a one-hot matrix."""
+    content = _unpickle(path)
+    if not isinstance(content, np.ndarray) or content.ndim != 2 or content.size == 0:
+        raise UserError(f"{path}: a matrix [nodes, classes] is needed; download the file again.")
+    classes: np.ndarray = content.argmax(axis=1)
+    return classes
+
+
+def _test_index(path: Path, first: int, count: int, listed: int) -> np.ndarray:
+    """Return the test nodes: ``count`` different ones that follow the ``first`` nodes.
+
+    They leave gaps in CiteSeer, whose graph lists more nodes than there are labels.
+    """
+    try:
+        nodes = np.array(path.read_text().split(), dtype=np.int64)
+    except (ValueError, OverflowError) as error:
+        raise UserError(f"{path}: cannot be read as node numbers: {error}") from None
+    last = max(first + count, listed) - 1
+    unique = len(np.unique(nodes)) == len(nodes) == count
+    if not unique or nodes.min() < first or nodes.max() > last:
+        raise UserError(
+            f"{path}: {count} different node numbers from {first} to {last} are needed; download the file again."
+        )
+    return nodes
+
+
+def _place_rows(rows: Any, nodes: np.ndarray, num_nodes: int) -> Any:
+    """Move row ``i`` to row ``nodes[i]`` of a larger matrix."""
+    entries = rows.tocoo()
+    places = (nodes[entries.row], entries.col)
+    return sparse.csr_array((entries.data, places), shape=(num_nodes, rows.shape[1]))
+
+
+def _neighbours(path: Path) -> dict[int, list[int]]:
+    content = _unpickle(path)
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: a dictionary of neighbours is needed; download the file again.")
+    return content
+
+
+def _edges(graph: dict[int, list[int]], num_nodes: int, path: Path) -> torch.Tensor:
+    """Return the edges of a dictionary of neighbours, without self-loops and duplicates."""
+    try:
+        degree = [len(neighbours) for neighbours in graph.values()]
+        source = np.repeat(np.fromiter(graph, np.int64, len(graph)), degree)
+        target = np.fromiter((j for row in graph.values() for j in row), np.int64, sum(degree))
+    except (TypeError, ValueError, OverflowError):
+        raise UserError(
+            f"{path}: the neighbours of a node must be a list of node numbers; download the file again."
+        ) from None
+    edges = np.stack([source, target])
+    if edges.size and (edges.min() < 0 or edges.max() >= num_nodes):
+        raise UserError(
+            f"{path}: an edge has a node outside 0 … {num_nodes - 1}; download the file again."
+        )
+    edge_index, _ = remove_self_loops(torch.from_numpy(edges))
+    edge_index = coalesce(edge_index, num_nodes=num_nodes, sort_by_row=False)
+    return torch.as_tensor(edge_index)
+
+
+def _mask(nodes: np.ndarray, num_nodes: int) -> torch.Tensor:
+    mask = torch.zeros(num_nodes, dtype=torch.bool)
+    mask[torch.from_numpy(nodes)] = True
+    return mask
