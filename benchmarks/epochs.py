@@ -282,11 +282,11 @@ def write(path: Path, name: str, result: dict[str, Any], text: str) -> None:
 
 def plot(result: dict[str, Any], path: Path) -> None:
     """A group of bars per graph, on a logarithmic scale."""
-    from nfgnn.explain.page_style import COLOURS, figure_style
+    from nfgnn.explain import COLOURS, canvas
 
     names = (PLAIN[0], "PyG GCN", "GCN", "NFGNN")
     labels = ("plain message passing, Algorithm 1", "PyG, GCN", "nfgnn, GCN", "nfgnn, NFGNN")
-    with figure_style() as plt:
+    with canvas() as plt:
         figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
         for i, (name, label) in enumerate(zip(names, labels)):
             heights = [row["ms"][name] for row in result["rows"]]

@@ -17,7 +17,6 @@ OUTSIDE = {"spectral": {"torch", "torch_geometric"}, "kernels": {"torch", "trito
 PENDING = {
     "kernels/recurrence.py": {"spectral"},
     "training/jobs.py": {"paper"},
-    "explain/analyze.py": {"paper"},
     "run_progress.py": {"training"},
     "work_progress.py": {"training"},
 }

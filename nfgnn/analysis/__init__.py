@@ -19,16 +19,19 @@ from nfgnn.analysis.homophily import (
     local_homophily,
 )
 from nfgnn.analysis.intervals import accuracy_by_homophily
-from nfgnn.analysis.jaccard import distance_by_jaccard
+from nfgnn.analysis.jaccard import JACCARD_INTERVALS, distance_by_jaccard
 from nfgnn.analysis.neighbourhood import class_counts, nested_class_counts
+from nfgnn.analysis.propositions import preference_threshold, same_class_probability
 from nfgnn.analysis.responses import centre_frequency, filter_subsets, frequency_response
 from nfgnn.analysis.smoothness import feature_frequency
-from nfgnn.analysis.spectrum import eigenvalues, spectral_density, spectrum
+from nfgnn.analysis.spectrum import Spectrum, eigenvalues, spectral_density, spectrum
 from nfgnn.analysis.spread import homophily_spread
 from nfgnn.analysis.structure import degree_histogram, structure
 from nfgnn.analysis.translation import energy_by_hop, hop_distance, translate
 
 __all__ = [
+    "JACCARD_INTERVALS",
+    "Spectrum",
     "accuracy_by_homophily",
     "centre_frequency",
     "class_counts",
@@ -48,6 +51,8 @@ __all__ = [
     "label_informativeness",
     "local_homophily",
     "nested_class_counts",
+    "preference_threshold",
+    "same_class_probability",
     "spectral_density",
     "spectrum",
     "structure",

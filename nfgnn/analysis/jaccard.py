@@ -18,13 +18,13 @@ from scipy.spatial.distance import cdist
 from torch import Tensor
 
 LIMITS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-INTERVALS = ("[0, 0.2)", "[0.2, 0.4)", "[0.4, 0.6)", "[0.6, 0.8)", "[0.8, 1)", "1")
+JACCARD_INTERVALS = ("[0, 0.2)", "[0.2, 0.4)", "[0.4, 0.6)", "[0.6, 0.8)", "[0.8, 1)", "1")
 _CELLS = 4_000_000
 
 
 @dataclass(frozen=True)
 class DistanceByJaccard:
-    """Rows: same label, different labels; columns: :data:`INTERVALS`."""
+    """Rows: same label, different labels; columns: :data:`JACCARD_INTERVALS`."""
 
     mean: np.ndarray
     """Mean of d, NaN where there is no pair."""
@@ -84,9 +84,9 @@ def _sums(
     distance = cdist(psi[rows], psi[labelled])
     valid = (union > 0) & (rows[:, None] != labelled[None])
     differ = labels[rows][:, None] != labels[labelled][None]
-    width = 2 * len(INTERVALS)
-    cell = np.arange(len(rows))[:, None] * width + differ * len(INTERVALS) + interval
-    size, shape = len(rows) * width, (len(rows), 2, len(INTERVALS))
+    width = 2 * len(JACCARD_INTERVALS)
+    cell = np.arange(len(rows))[:, None] * width + differ * len(JACCARD_INTERVALS) + interval
+    size, shape = len(rows) * width, (len(rows), 2, len(JACCARD_INTERVALS))
     cells = cell[valid]
     count = np.bincount(cells, minlength=size).reshape(shape)
     return count, np.bincount(cells, weights=distance[valid], minlength=size).reshape(shape)

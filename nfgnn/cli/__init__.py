@@ -194,8 +194,7 @@ def predict(
     column: Column = None,
 ) -> None:
     """Apply a trained model to a graph, also to one that it has never seen, or to new nodes of a known one."""
-    from nfgnn.explain.predictions import prediction_table, write_table
-    from nfgnn.training import load_run
+    from nfgnn.training import load_run, prediction_table, write_table
 
     classifier = load_run(run, seed, device)
     if extends is None:
@@ -277,7 +276,7 @@ def analyze(
 ) -> None:
     """Tell what kind of graph this is, and whether its nodes may need filters of their own: a page with figures."""
     from nfgnn.cli.print_analysis import StepDisplay, print_analysis
-    from nfgnn.explain.analyze import analyze_graph, make_folder, write_analysis
+    from nfgnn.explain import analyze_graph, make_folder, write_analysis
 
     data = _load(dataset, root, column, need_labels=False)
     folder = out or Path("analysis") / (data.get("name") or "graph")

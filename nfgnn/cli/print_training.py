@@ -9,7 +9,7 @@ from rich.table import Table
 from torch_geometric.data import Data
 
 from nfgnn.analysis.homophily import local_homophily
-from nfgnn.explain.run_figure import draw_run, run_rows
+from nfgnn.explain import draw_run, run_rows
 
 
 def write_figure(run: Path, data: Data) -> Path:

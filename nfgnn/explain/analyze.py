@@ -1,4 +1,4 @@
-"""Section 3 of the paper for any graph: one object with all numbers, and the files made of it."""
+"""``nfgnn analyze``: the measures of Section 3 of the paper for any graph, and the report on them."""
 
 import json
 import math
@@ -16,115 +16,131 @@ from nfgnn.analysis import (
     homophily_spread,
     label_informativeness,
     nested_class_counts,
+    preference_threshold,
+    same_class_probability,
     spectrum,
     structure,
 )
-from nfgnn.analysis.propositions import preference_threshold, same_class_probability
 from nfgnn.errors import UserError
-from nfgnn.explain.analyze_page import page
-from nfgnn.explain.analyze_text import words
+from nfgnn.explain import figures
+from nfgnn.explain.analyze_page import analysis_page
+from nfgnn.explain.analyze_text import describe_analysis
 from nfgnn.explain.figure_style import save
 from nfgnn.files import atomic_write
-from nfgnn.paper.figures import degrees, find_figure, homophily_histograms
-from nfgnn.paper.figures import spectrum as spectrum_figure
 
-Told = Callable[[str, int, int], None]
-"""Told which part of the work is at which step of how many."""
+OnProgress = Callable[[str, int, int], None]
+"""Called with the name of a stage, the number of steps done and their total."""
 
 
-def analyze_graph(data: Data, told: Told = lambda part, step, steps: None) -> dict[str, Any]:
-    """All measures of a checked graph as plain data; what is undefined is ``None``.
+def _ignore_progress(stage: str, step: int, steps: int) -> None:
+    pass
 
-    Without two classes among the labels, what needs labels is left out.
+
+def analyze_graph(data: Data, on_progress: OnProgress = _ignore_progress) -> dict[str, Any]:
+    """Return all measures of a validated graph as plain data; undefined values are ``None``.
+
+    Measures that need labels are left out unless the labels have at least two classes.
     """
     if data.get("edge_index") is None:
         raise UserError(
-            f"{data.get('name')} holds rows of terms, not links: analyze the graph that it was made from"
+            f"{data.get('name')} is a store of precomputed terms without edges: "
+            "analyze the graph that it was computed from"
         )
-    n, labelled = int(data.num_nodes), data.y[data.y >= 0]
-    card: dict[str, Any] = {
+    num_nodes = int(data.num_nodes)
+    labels = data.y[data.y >= 0]
+    degrees = figures.degrees.row(data.name, data.edge_index, num_nodes)
+    analysis: dict[str, Any] = {
         "name": data.get("name") or "graph",
-        "nodes": n,
+        "nodes": num_nodes,
         "edges": data.edge_index.size(1) // 2,
         "features": data.num_features,
         "classes": int(data.num_classes),
         "class_names": data.class_names,
-        "class_sizes": torch.bincount(labelled, minlength=int(data.num_classes)).tolist(),
-        "unlabelled": n - len(labelled),
+        "class_sizes": torch.bincount(labels, minlength=int(data.num_classes)).tolist(),
+        "unlabelled": num_nodes - len(labels),
         "notes": list(data.notes),
-        **structure(data.edge_index, n),
-        "figures": {"degrees": {"graphs": [degrees.row(data.name, data.edge_index, n)]}},
+        **structure(data.edge_index, num_nodes),
+        "figures": {"degrees": {"graphs": [degrees]}},
     }
-    if len(labelled.unique()) > 1:
-        card |= _labels(data, card["figures"], told)
+    if len(labels.unique()) > 1:
+        measures, histograms = _label_measures(data, on_progress)
+        analysis |= measures
+        analysis["figures"]["homophily_histograms"] = {"graphs": [histograms]}
     weight = data.get("edge_weight")
-    card["feature_frequency"] = feature_frequency(data.x, data.edge_index, weight)
-    found = spectrum(
-        data.edge_index, n, weight, on_step=lambda step, steps: told("spectrum", step, steps)
+    analysis["feature_frequency"] = feature_frequency(data.x, data.edge_index, weight)
+    eigenvalues = spectrum(
+        data.edge_index,
+        num_nodes,
+        weight,
+        on_step=lambda step, steps: on_progress("spectrum", step, steps),
     )
-    card["figures"]["spectrum"] = {"graphs": [spectrum_figure.row(data.name, found)]}
-    card = _defined(card)
-    return {**card, "words": words(card)}
+    row = figures.spectrum.row(data.name, eigenvalues)
+    analysis["figures"]["spectrum"] = {"graphs": [row]}
+    analysis = _nan_to_none(analysis)
+    return {**analysis, "words": describe_analysis(analysis)}
 
 
-def _labels(data: Data, figures: dict[str, Any], told: Told) -> dict[str, Any]:
-    y, edge_index = data.y, data.edge_index
-    within = nested_class_counts(
-        edge_index, y, 2, lambda row, rows: told("neighbourhoods", row, rows)
-    )
-    figures["homophily_histograms"] = {
-        "graphs": [homophily_histograms.histograms(data.name, within, y)]
-    }
-    measures = homophily(edge_index, y)
+def _label_measures(data: Data, on_progress: OnProgress) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the measures that need labels, and the data of their histograms."""
     classes = int(data.num_classes)
-    second = homophily_of_counts(within[1] - within[0], y)
-    expected = (
-        math.nan
-        if math.isnan(measures["edge"])
-        else same_class_probability(measures["edge"], classes)
+    counts = nested_class_counts(
+        data.edge_index,
+        data.y,
+        hops=2,
+        on_rows=lambda row, rows: on_progress("neighbourhoods", row, rows),
     )
+    measures = homophily(data.edge_index, data.y)
+    expected = math.nan
+    if not math.isnan(measures["edge"]):
+        expected = same_class_probability(measures["edge"], classes)
+    at_two_hops = homophily_of_counts(counts[1] - counts[0], data.y)
     return {
         "homophily": measures,
-        "label_informativeness": label_informativeness(edge_index, y),
-        "spread": homophily_spread(within[0], y, edge_index),
+        "label_informativeness": label_informativeness(data.edge_index, data.y),
+        "spread": homophily_spread(counts[0], data.y, data.edge_index),
         "two_hops": {
-            "same_class": float(second.nanmean()),
+            "same_class": float(at_two_hops.nanmean()),
             "expected": expected,
             "preference_threshold": preference_threshold(classes),
         },
-    }
+    }, figures.homophily_histograms.row(data.name, counts, data.y)
 
 
-def write_analysis(card: dict[str, Any], folder: Path) -> list[Path]:
-    """Write ``index.html``, ``analysis.json`` and the figures as PNG, PDF and SVG; every file whole or not at all."""
-    drawn = {name: find_figure(name).draw(rows) for name, rows in card["figures"].items()}
-    text = json.dumps(card, indent=1, allow_nan=False) + "\n"
+def write_analysis(analysis: dict[str, Any], folder: Path) -> list[Path]:
+    """Write ``index.html``, ``analysis.json`` and all figures; every file is written atomically."""
+    drawn = {name: figures.DRAW[name](rows) for name, rows in analysis["figures"].items()}
+    make_folder(folder)
+    page = folder / "index.html"
+    numbers = folder / "analysis.json"
+    files = [page, numbers]
     try:
-        make_folder(folder)
-        files = [path for name, figure in drawn.items() for path in save(figure, folder, name)]
-        atomic_write(folder / "analysis.json", text)
-        atomic_write(folder / "index.html", page(card, drawn))
+        for name, figure in drawn.items():
+            files += save(figure, folder, name)
+        atomic_write(numbers, json.dumps(analysis, indent=1, allow_nan=False) + "\n")
+        atomic_write(page, analysis_page(analysis, drawn))
     except OSError as error:
         raise UserError(
-            f"{folder} cannot be written: {error.strerror}; name another place with --out"
+            f"cannot write to {folder}: {error.strerror}; choose another folder with --out"
         ) from None
-    return [folder / "index.html", folder / "analysis.json", *files]
+    return files
 
 
 def make_folder(folder: Path) -> None:
-    """The folder to write to, made before the long work, so that a mistake in its name costs nothing."""
+    """Create the output folder. Call it before long computations, so that a bad path fails early."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
-            f"{folder} cannot be made: {error.strerror}; name another place with --out"
+            f"cannot create {folder}: {error.strerror}; choose another folder with --out"
         ) from None
 
 
-def _defined(value: Any) -> Any:
-    """The same with ``None`` for every NaN: JSON has no such number."""
+def _nan_to_none(value: Any) -> Any:
+    """Replace NaN, which JSON does not have, by ``None`` in nested containers."""
     if isinstance(value, dict):
-        return {key: _defined(entry) for key, entry in value.items()}
+        return {key: _nan_to_none(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [_defined(entry) for entry in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+        return [_nan_to_none(entry) for entry in value]
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value

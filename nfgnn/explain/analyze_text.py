@@ -1,159 +1,189 @@
-"""What the numbers of a graph mean, in sentences.
+"""Plain-language interpretation of the measures of a graph.
 
-``room`` is about the one question that this library is for: do the labels show local patterns that one filter for all
-nodes cannot serve? Two things must come together. There must be nodes on both sides (more neighbours of the own class
-than of all others; fewer than chance), and the variety must be more than chance, which alone gives nodes with few
-neighbours any h. The second is measured by ρ of :mod:`nfgnn.analysis.spread`. Room is not gain: a model must find out
-from features and links on which side a node is.
+``room`` answers the question behind this library: do the labels show local patterns that a single
+filter for all nodes cannot fit? That takes two things. First, the graph must have nodes of both
+kinds: nodes whose neighbours mostly share their class, and nodes with fewer such neighbours than
+chance would give. Second, the variation of h must exceed chance, since chance alone gives nodes
+with few neighbours any value of h. The correlation ρ of :mod:`nfgnn.analysis.spread`
+measures the second. Room is not a guaranteed gain: a model must infer from features and edges
+which pattern applies to a node.
 """
 
 import math
 from typing import Any
 
-CLEAR, SOME = 0.2, 0.05
-"""From these values on, of the smaller side and of ρ less two standard errors, there is clear room, or some."""
+CLEAR = 0.2
+SOME = 0.05
+"""Thresholds of ``room`` for the share of the smaller group, and for ρ minus two standard errors."""
+
+_KINDS = {
+    "mixed": "The graph has mixed local patterns: some neighbourhoods are homophilic and others "
+    "are heterophilic.",
+    "homophilic": "The graph is homophilic: most edges connect nodes of the same class.",
+    "weakly homophilic": "The graph is weakly homophilic: edges connect nodes of the same class "
+    "more often than chance.",
+    "indifferent": "Edges say little about classes: they connect nodes of the same class about as "
+    "often as chance.",
+    "heterophilic": "The graph is heterophilic: edges tend to connect nodes of different classes.",
+}
+_ROOMS = {
+    "clear": "The labels show clear room for node-specific filters.",
+    "some": "The labels show some room for node-specific filters.",
+    "little": "The labels show little room for node-specific filters beyond a single filter.",
+}
+_ADVICE = (
+    "Room is not a guaranteed gain: it is computed from the labels, whereas a model must infer "
+    "from features and edges which pattern applies to a node. To compare both on this graph, run "
+    "nfgnn train DATASET --model NFGNN (one filter per node) and --model PolyGNN (one filter for "
+    "all nodes) with the same --seed and --runs, and judge the difference against its confidence "
+    "interval."
+)
 
 
-def words(card: dict[str, Any]) -> dict[str, Any]:
-    """``kind`` and ``room`` as single words, ``reasons`` and ``advice`` as sentences."""
-    if "homophily" not in card or card["homophily"]["edge"] is None:
-        return _without_labels(card)
-    kind, room = _kind(card), _room(card["spread"])
+def describe_analysis(analysis: dict[str, Any]) -> dict[str, Any]:
+    """Return the single words ``kind`` and ``room``, and the explanation in sentences."""
+    if "homophily" not in analysis or analysis["homophily"]["edge"] is None:
+        return _describe_without_labels(analysis)
+    room = _room(analysis["spread"])
+    kind = _kind(room, analysis["homophily"]["adjusted"])
     return {
         "kind": kind,
         "room": room,
         "summary": f"{_KINDS[kind]} {_ROOMS[room]}",
-        "reasons": [*_label_sentences(card), *_structure_sentences(card)],
+        "reasons": [*_label_sentences(analysis), *_structure_sentences(analysis)],
         "advice": _ADVICE,
     }
 
 
-def _without_labels(card: dict[str, Any]) -> dict[str, Any]:
-    why = "linked nodes with labels" if "homophily" in card else "labels of two classes"
+def _describe_without_labels(analysis: dict[str, Any]) -> dict[str, Any]:
+    missing = "labels of at least two classes"
+    if "homophily" in analysis:
+        missing = "edges between labelled nodes"
     return {
         "kind": "unknown",
         "room": "unknown",
-        "summary": f"There are no {why}, so nothing can be said about homophily, and nothing about the room for a "
-        "filter per node. What follows needs no labels.",
-        "reasons": _structure_sentences(card),
-        "advice": "Give some nodes a label (a column 'label', empty where unknown) and run this again.",
+        "summary": f"The graph has no {missing}, so homophily and the room for node-specific "
+        "filters are undefined. The following measures do not need labels.",
+        "reasons": _structure_sentences(analysis),
+        "advice": "Label some nodes (column 'label', empty where unknown) and run the analysis "
+        "again.",
     }
 
 
-def _kind(card: dict[str, Any]) -> str:
-    adjusted = card["homophily"]["adjusted"]
-    if _room(card["spread"]) == "clear":
+def _kind(room: str, adjusted: float | None) -> str:
+    if room == "clear":
         return "mixed"
     if adjusted is None or -0.1 < adjusted < 0.2:
         return "indifferent"
-    return (
-        "heterophilic" if adjusted < 0 else "homophilic" if adjusted >= 0.5 else "weakly homophilic"
-    )
+    if adjusted < 0:
+        return "heterophilic"
+    return "homophilic" if adjusted >= 0.5 else "weakly homophilic"
 
 
 def _room(spread: dict[str, float | None]) -> str:
-    rho, error = spread["correlation"], spread["correlation_error"]
-    surely = 0.0 if rho is None or error is None else rho - 2 * error
-    least = min(spread["above_half"] or 0.0, spread["below_chance"] or 0.0, surely)
-    return "clear" if least >= CLEAR else "some" if least >= SOME else "little"
+    evidence = min(
+        spread["above_half"] or 0.0,
+        spread["below_chance"] or 0.0,
+        _lower_bound(spread["correlation"], spread["correlation_error"]),
+    )
+    if evidence >= CLEAR:
+        return "clear"
+    return "some" if evidence >= SOME else "little"
 
 
-_KINDS = {
-    "mixed": "A graph of mixed local patterns: homophilic and heterophilic neighbourhoods stand side by side.",
-    "homophilic": "A homophilic graph: links mostly join nodes of one class.",
-    "weakly homophilic": "A weakly homophilic graph: links join nodes of one class more often than chance would.",
-    "indifferent": "A graph whose links say little about classes: nodes of one class are linked about as often as "
-    "chance would link them.",
-    "heterophilic": "A heterophilic graph: links avoid the own class.",
-}
-_ROOMS = {
-    "clear": "The labels show clear room for filters per node.",
-    "some": "The labels show some room for filters per node.",
-    "little": "The labels show little room for filters per node beyond what one filter can do.",
-}
-_ADVICE = (
-    "Room is not gain: labels decide it here, and a model has to tell from features and links on which side a node is. "
-    "Compare on this graph: nfgnn train DATASET --model NFGNN (a filter per node) and --model PolyGNN (one filter), "
-    "with the same --seed and --runs; look at the difference against its confidence interval."
-)
+def _lower_bound(rho: float | None, error: float | None) -> float:
+    if rho is None or error is None:
+        return 0.0
+    return rho - 2 * error
 
 
-def _label_sentences(card: dict[str, Any]) -> list[str]:
-    spread, measures, hops = card["spread"], card["homophily"], card["two_hops"]
-    local = card["figures"]["homophily_histograms"]["graphs"][0]
-    undefined = local["h"]["1 hop"]["undefined"]
+def _label_sentences(analysis: dict[str, Any]) -> list[str]:
+    measures = analysis["homophily"]
+    spread = analysis["spread"]
+    hops = analysis["two_hops"]
+    histograms = analysis["figures"]["homophily_histograms"]["graphs"][0]
+    undefined = histograms["h"]["1 hop"]["undefined"]
     sentences = [
-        f"Level: a node shares its class with {_percent(measures['node'])} of its neighbours on average (edge "
-        f"homophily {_number(measures['edge'])}); adjusted for the sizes of the classes homophily is "
+        f"Level: on average, {_percent(measures['node'])} of a node's neighbours share its class "
+        f"(edge homophily {_number(measures['edge'])}). Adjusted for class sizes, homophily is "
         f"{_number(measures['adjusted'])}, where 0 is chance and 1 is perfect agreement.",
-        f"Information: the class of one neighbour takes away {_percent(card['label_informativeness'])} of the "
-        "uncertainty about a node's own (label informativeness).",
-        f"Sides: {_percent(spread['above_half'])} of the nodes have more neighbours of their own class than of all "
-        f"others, where averaging over neighbours helps; {_percent(spread['below_chance'])} have fewer than chance "
-        "would give, where differences from neighbours help. One filter serves one side at the cost of the other.",
-        _chance_sentence(spread),
-        _entropy_sentence(local, card["classes"]),
-        f"Two hops: at distance two {_percent(hops['same_class'])} of the nodes are of the same class; if neighbours "
-        f"were independent given a node's class it would be {_percent(hops['expected'])} (Proposition 1).",
+        "Information: the class of one neighbour removes "
+        f"{_percent(analysis['label_informativeness'])} of the uncertainty about the class of a "
+        "node (label informativeness).",
+        f"Groups: {_percent(spread['above_half'])} of the nodes share their class with more than "
+        "half of their neighbours, so averaging over neighbours helps them; "
+        f"{_percent(spread['below_chance'])} have fewer neighbours of their class than chance "
+        "would give, so differences from neighbours help them. A single filter favours one group "
+        "at the expense of the other.",
+        _spread_sentence(spread),
+        _entropy_sentence(histograms["S"], analysis["classes"]),
+        f"Two hops: {_percent(hops['same_class'])} of the nodes at distance two share the class of "
+        f"a node; {_percent(hops['expected'])} would if neighbours were independent given its "
+        "class (Proposition 1).",
     ]
     if undefined:
         sentences.append(
-            f"Nodes without a labelled neighbour or without a label, so without h: {undefined:,}, left out."
+            f"Nodes without a label or without labelled neighbours, for which h is undefined: "
+            f"{undefined:,} (excluded)."
         )
     return sentences
 
 
-def _chance_sentence(spread: dict[str, Any]) -> str:
-    rho, error = spread["correlation"], spread["correlation_error"]
-    start = (
-        f"Spread: h of the nodes has a standard deviation of {_number(spread['deviation'])}; small numbers of "
-        f"neighbours alone would give {_number(spread['by_chance'])}. "
+def _spread_sentence(spread: dict[str, Any]) -> str:
+    rho = spread["correlation"]
+    error = spread["correlation_error"]
+    deviation = (
+        f"Spread: the standard deviation of h over the nodes is {_number(spread['deviation'])}; "
+        f"small neighbourhoods alone would give {_number(spread['by_chance'])}."
     )
     if rho is None:
-        return (
-            start + "Whether there is more than chance cannot be said: no node has two neighbours."
-        )
-    verdict = (
-        "neighbours of a node agree in agreeing, so local patterns are real"
-        if rho - 2 * error >= CLEAR
-        else "local patterns are there, but weak"
-        if rho - 2 * error >= SOME
-        else "hardly more than chance; as far as can be told, nodes of a class share one pattern"
-    )
-    return f"{start}Beyond chance, two neighbours of a node correlate with ρ = {rho:.2f} ± {2 * error:.2f}: {verdict}."
-
-
-def _entropy_sentence(local: dict[str, Any], classes: int) -> str:
-    one, two = (local["S"][hops]["mean"] for hops in ("1 hop", "within 2 hops"))
-    if one is None or two is None:
-        return "Randomness: no node has labelled neighbours, so there is no label entropy."
-    most = math.log(max(2, classes))
+        return f"{deviation} The part beyond chance cannot be estimated on this graph."
+    bound = _lower_bound(rho, error)
+    if bound >= CLEAR:
+        verdict = "homophily is correlated within neighbourhoods beyond what chance explains"
+    elif bound >= SOME:
+        verdict = "local patterns exist, but they are weak"
+    else:
+        verdict = "hardly more than chance, so the nodes of a class may well share one pattern"
     return (
-        f"Randomness: the classes around a node have an entropy of {_number(one)} on average, {_percent(one / most)} "
-        f"of the most possible, and {_percent(two / most)} within two hops."
+        f"{deviation} Beyond chance, two neighbours of a node correlate with "
+        f"ρ = {rho:.2f} ± {2 * error:.2f}: {verdict}."
     )
 
 
-def _structure_sentences(card: dict[str, Any]) -> list[str]:
-    degree = card["degree"]
-    plural = "part" if card["components"] == 1 else "parts"
+def _entropy_sentence(entropy: dict[str, Any], classes: int) -> str:
+    one_hop = entropy["1 hop"]["mean"]
+    two_hops = entropy["within 2 hops"]["mean"]
+    if one_hop is None or two_hops is None:
+        return "Randomness: the label entropy is undefined, since no node has labelled neighbours."
+    largest = math.log(max(2, classes))
+    return (
+        f"Randomness: the classes around a node have an average entropy of {_number(one_hop)}, "
+        f"which is {_percent(one_hop / largest)} of the maximum, and "
+        f"{_percent(two_hops / largest)} of it within two hops."
+    )
+
+
+def _structure_sentences(analysis: dict[str, Any]) -> list[str]:
+    degree = analysis["degree"]
+    components = analysis["components"]
+    noun = "component" if components == 1 else "components"
     sentences = [
-        f"Links: {degree['mean']:.1f} per node on average, {degree['median']:g} in the median, "
-        f"{degree['largest']:,} at most; {card['components']:,} connected {plural}, the largest with "
-        f"{_percent(card['largest_component'])} of the nodes; nodes without links, about which only their own "
-        f"features can tell: {card['isolated']:,}."
+        f"Structure: the mean degree is {degree['mean']:.1f}, the median {degree['median']:g}, the "
+        f"maximum {degree['largest']:,}. The graph has {components:,} connected {noun}, the "
+        f"largest with {_percent(analysis['largest_component'])} of the nodes. Isolated nodes: "
+        f"{analysis['isolated']:,}."
     ]
-    if card["bipartite"]:
-        sentences.append("The graph is bipartite: frequencies come in pairs λ and 2 - λ.")
-    frequency = card["feature_frequency"]
+    if analysis["bipartite"]:
+        sentences.append("The graph is bipartite, so frequencies come in pairs λ and 2 - λ.")
+    frequency = analysis["feature_frequency"]
     if frequency is not None:
-        verdict = (
-            "linked nodes resemble each other in their features"
-            if frequency < 0.95
-            else "linked nodes differ in their features"
-            if frequency > 1.05
-            else "links say next to nothing about features"
-        )
+        if frequency < 0.95:
+            verdict = "adjacent nodes have similar features"
+        elif frequency > 1.05:
+            verdict = "adjacent nodes have dissimilar features"
+        else:
+            verdict = "the features of adjacent nodes are nearly unrelated"
         sentences.append(
             f"Features: their mean frequency is {frequency:.2f} on a scale from 0 to 2: {verdict}."
         )

@@ -1,4 +1,4 @@
-"""The pen of all figures: one ink that a web page can recolour, and files that are written whole."""
+"""Common style of all figures: colours, sizes, labels, and reproducible output files."""
 
 import io
 import os
@@ -9,20 +9,36 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from nfgnn.explain.page_style import figure_style
+from nfgnn.data.registry import REGISTRY
 
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""The palette of Okabe and Ito, which colour-blind readers can tell apart."""
 INK = "#010101"
-"""Text and axes: black to the eye, and found again in an SVG, where it becomes the colour of the surrounding text."""
+"""Colour of text and axes. It looks black, and :func:`inline_svg` can find and replace it."""
 FORMATS = ("png", "pdf", "svg")
 _RC: dict[Any, Any] = {
-    **{f"{part}.color": INK for part in ("text", "xtick", "ytick", "grid")},
-    **{f"axes.{part}color": INK for part in ("label", "edge", "title")},
+    "figure.dpi": 150,
+    "savefig.dpi": 150,
+    "font.size": 9,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "axes.titlecolor": INK,
     "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": INK,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    # Reproducible SVG ids, and PDF text that stays text.
     "svg.hashsalt": "nfgnn",
     "pdf.fonttype": 42,
-    "savefig.dpi": 150,
-    "savefig.bbox": None,  # the layout is fitted already
 }
+# No dates or versions, so that the same figure gives the same bytes.
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
@@ -32,71 +48,70 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 @contextmanager
 def canvas() -> Iterator[Any]:
-    """``matplotlib.pyplot`` under the common style; the same figure gives the same bytes."""
+    """Yield ``matplotlib.pyplot`` without a display and with the common style."""
     import matplotlib as mpl
 
-    with figure_style() as plt, warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "Glyph .* missing"
-        )  # a name in a script that the font lacks is shown as boxes
-        mpl.rcParams.update(_RC)
-        yield plt
+    mpl.use("Agg")
+    from cycler import cycler
+    from matplotlib import pyplot
 
-
-def save(figure: Any, folder: Path, name: str) -> list[Path]:
-    """Write ``name.png``, ``.pdf`` and ``.svg``, each whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    _fit(figure)
-    paths = [folder / f"{name}.{ending}" for ending in FORMATS]
-    for path, ending in zip(paths, FORMATS):
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        with canvas():
-            figure.savefig(partial, format=ending, metadata=_METADATA[ending])
-        partial.replace(path)
-    return paths
-
-
-def inline_svg(figure: Any, label: str) -> str:
-    """The figure as an ``<svg>`` element without background, in the colour of the text around it."""
-    import matplotlib as mpl
-
-    text = io.StringIO()
-    _fit(figure)
-    with canvas():
-        mpl.rcParams["svg.fonttype"] = "none"
-        figure.savefig(text, format="svg", transparent=True, metadata=_METADATA["svg"])
-    svg = text.getvalue()
-    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
-    svg = re.sub(
-        r'<g id="[^"]*">', "<g>", svg
-    )  # names are unique in a page, and there are several figures
-    return svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
-
-
-def _fit(figure: Any) -> None:
-    """Lay the figure out once, not once for every file."""
-    if figure.get_layout_engine() is not None:
-        with canvas():
-            figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+    style = {**_RC, "axes.prop_cycle": cycler(color=COLOURS)}
+    with mpl.rc_context(style), warnings.catch_warnings():
+        # A name in a script that the font lacks is drawn as boxes.
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        yield pyplot
+        pyplot.close("all")
 
 
 def panels(
     plt: Any, count: int, rows: int = 1, width: float = 2.6, height: float = 2.4, **options: Any
 ) -> Any:
-    """A figure with a grid of ``rows`` × ``count`` axes."""
-    return plt.subplots(
-        rows,
-        count,
-        figsize=(max(width * count, 3.4), height * rows),
-        squeeze=False,
-        layout="constrained",
-        **options,
-    )
+    """Return a figure with a grid of ``rows`` × ``count`` axes of ``width`` × ``height`` inches."""
+    size = (max(width * count, 3.4), height * rows)
+    return plt.subplots(rows, count, figsize=size, squeeze=False, layout="constrained", **options)
 
 
 def title(name: str) -> str:
-    """The usual spelling of a dataset's name; a dollar sign in it is no formula."""
-    from nfgnn.data.registry import REGISTRY
+    """Return the usual spelling of a dataset's name, with dollar signs escaped for matplotlib."""
+    if name in REGISTRY:
+        return REGISTRY[name].title
+    return name.replace("$", r"\$")
 
-    return REGISTRY[name].title if name in REGISTRY else name.replace("$", r"\$")
+
+def save(figure: Any, folder: Path, name: str) -> list[Path]:
+    """Write ``name.png``, ``name.pdf`` and ``name.svg`` atomically and return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _freeze_layout(figure)
+    paths = []
+    for extension in FORMATS:
+        path = folder / f"{name}.{extension}"
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        with canvas():
+            figure.savefig(partial, format=extension, metadata=_METADATA[extension])
+        partial.replace(path)
+        paths.append(path)
+    return paths
+
+
+def inline_svg(figure: Any, label: str) -> str:
+    """Return the figure as a transparent ``<svg>`` element in the text colour of its page."""
+    import matplotlib as mpl
+
+    text = io.StringIO()
+    _freeze_layout(figure)
+    with canvas():
+        mpl.rcParams["svg.fonttype"] = "none"
+        figure.savefig(text, format="svg", transparent=True, metadata=_METADATA["svg"])
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    # Ids of groups would repeat on a page with several figures, and nothing refers to them.
+    svg = re.sub(r'<g id="[^"]*">', "<g>", svg)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+
+
+def _freeze_layout(figure: Any) -> None:
+    """Compute the layout once instead of once per output file."""
+    if figure.get_layout_engine() is not None:
+        with canvas():
+            figure.draw_without_rendering()
+        figure.set_layout_engine("none")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from nfgnn.explain.page_style import COLOURS, figure_style
+from nfgnn.explain.figure_style import COLOURS, canvas
 from nfgnn.spectral import resolve_basis
 from nfgnn.training.run_folder import read_summary
 
@@ -55,7 +55,7 @@ def run_rows(run: Path, homophily: np.ndarray, points: int = 101) -> RunRows:
 
 def draw_run(rows: RunRows, path: Path) -> None:
     """Draw to a file; its ending decides the format."""
-    with figure_style() as plt:
+    with canvas() as plt:
         panels = 2 if len(rows.responses) else 1
         figure, axes = plt.subplots(
             1, panels, figsize=(4.2 * panels, 3.2), squeeze=False, layout="constrained"

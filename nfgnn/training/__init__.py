@@ -10,6 +10,7 @@ from nfgnn.training.config import RunConfig, TrainingConfig
 from nfgnn.training.fit import fit
 from nfgnn.training.history import History
 from nfgnn.training.minibatch import fit_rows
+from nfgnn.training.predictions import prediction_table, write_table
 from nfgnn.training.run_folder import Experiment, load_run, read_summary, run_experiment
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "fit",
     "fit_rows",
     "load_run",
+    "prediction_table",
     "read_summary",
     "run_experiment",
+    "write_table",
 ]

@@ -8,6 +8,7 @@ import torch
 from conftest import random_graph
 
 from nfgnn.analysis import (
+    JACCARD_INTERVALS,
     accuracy_by_homophily,
     centre_frequency,
     class_counts,
@@ -17,7 +18,6 @@ from nfgnn.analysis import (
     homophily_spread,
     local_homophily,
 )
-from nfgnn.analysis.jaccard import INTERVALS
 from nfgnn.data import mixed_graph
 from nfgnn.spectral import Chebyshev
 from nfgnn.spectral.response import high_pass, low_pass
@@ -72,7 +72,7 @@ def test_jaccard_against_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     result = distance_by_jaccard(edge_index, y, psi)
     expected = pair_means(edge_index, y, psi)
     for same in range(2):
-        for interval in range(len(INTERVALS)):
+        for interval in range(len(JACCARD_INTERVALS)):
             values = expected.get((same, interval), [])
             assert result.pairs[same, interval] == len(values)
             if values:

@@ -17,8 +17,9 @@ from torch_geometric.utils import homophily as pyg_homophily
 from nfgnn.cli import main
 from nfgnn.data import load_dataset, mixed_graph
 from nfgnn.errors import UserError
-from nfgnn.explain.analyze import analyze_graph, write_analysis
-from nfgnn.explain.analyze_page import page
+from nfgnn.explain import analyze_graph, write_analysis
+from nfgnn.explain.analyze_page import analysis_page
+from nfgnn.explain.figures import DRAW
 from nfgnn.paper.figures import find_figure
 from nfgnn.paper.lab import Lab
 
@@ -97,7 +98,7 @@ def test_words_know_graphs_whose_truth_is_known(
 ) -> None:
     said = analyze_graph(mixed_graph(1500, seed=3, **options))["words"]
     assert (said["kind"], said["room"]) == (kind, room)
-    assert "Room is not gain" in said["advice"]
+    assert "Room is not a guaranteed gain" in said["advice"]
 
 
 @pytest.mark.parametrize("y", [None, [-1] * 8, [0] * 8])
@@ -108,7 +109,7 @@ def test_without_two_classes_there_is_still_something_to_say(
     assert "homophily" not in card
     assert set(card["figures"]) == {"degrees", "spectrum"}
     assert card["words"]["room"] == "unknown"
-    assert any("connected parts" in sentence for sentence in card["words"]["reasons"])
+    assert any("connected components" in sentence for sentence in card["words"]["reasons"])
     if y is None:
         assert (tmp_path / "x" / "spectrum.pdf") in write_analysis(card, tmp_path / "x")
 
@@ -122,8 +123,8 @@ def test_graphs_with_hardly_any_links(links: list[tuple[int, int]]) -> None:
     card = analyze_graph(data)
     json.dumps(card, allow_nan=False)
     for name, rows in card["figures"].items():
-        assert find_figure(name).draw(rows)
-    assert page(card, {})
+        assert DRAW[name](rows)
+    assert analysis_page(card, {})
 
 
 class Tags(HTMLParser):
@@ -208,11 +209,11 @@ def test_the_command(
         for name in names
     )
     said = capsys.readouterr().out
-    assert "homophilic graph" in said
+    assert "The graph is homophilic" in said
     assert "here/index.html" in said
     Path("taken").touch()
     assert nfgnn(monkeypatch, "analyze", "karate", "--out", "taken") == 2
-    assert "taken cannot be made" in capsys.readouterr().err
+    assert "cannot create taken" in capsys.readouterr().err
     assert nfgnn(monkeypatch, "analyze", "nowhere") == 2
 
 
@@ -246,7 +247,7 @@ def test_the_four_graphs_look_as_the_paper_says(data_root: Path) -> None:
 
 
 def test_a_store_has_no_links() -> None:
-    with pytest.raises(UserError, match="rows of terms"):
+    with pytest.raises(UserError, match="store of precomputed terms"):
         analyze_graph(Data(y=torch.tensor([0, 1]), num_nodes=2, name="store"))
 
 

@@ -12,7 +12,7 @@ from nfgnn import NodeClassifier, split
 from nfgnn.analysis import local_homophily
 from nfgnn.data import mixed_graph
 from nfgnn.errors import UserError
-from nfgnn.explain.figure_style import inline_svg
+from nfgnn.explain import inline_svg
 from nfgnn.paper.figures import figures, find_figure
 from nfgnn.paper.figures.translation import _radial_layout
 from nfgnn.paper.figures.write import write_figures

@@ -3,8 +3,7 @@
 A file of this folder is a figure if it has ``DATASETS`` (what it shows unless told otherwise), ``rows(lab, datasets)``,
 which asks a :class:`~nfgnn.paper.lab.Lab` for graphs and trained models and gives plain data, and
 ``draw(rows)``, which turns that data, fresh or read from JSON, into a matplotlib figure. Its name is the file's, and
-nothing else is to be done for ``nfgnn reproduce figures`` to make it. ``ink.py`` is the common pen, ``write.py`` writes
-the files.
+nothing else is to be done for ``nfgnn reproduce figures`` to make it. ``write.py`` writes the files.
 """
 
 from functools import lru_cache

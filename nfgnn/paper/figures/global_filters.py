@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from nfgnn.analysis import frequency_response, homophily
-from nfgnn.explain.figure_style import canvas, panels, title
-from nfgnn.explain.page_style import COLOURS
+from nfgnn.explain import COLOURS, canvas, panels, title
 from nfgnn.paper.lab import Lab, shared_response_coefficients
 
 DATASETS = ("cora", "citeseer", "texas", "chameleon", "squirrel", "actor")

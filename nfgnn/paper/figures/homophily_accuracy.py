@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nfgnn.analysis import accuracy_by_homophily, local_homophily
-from nfgnn.explain.figure_style import canvas, panels, title
+from nfgnn.explain import canvas, panels, title
 from nfgnn.paper.lab import Lab
 from nfgnn.training.metrics import summarise
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from nfgnn.analysis import distance_by_jaccard
-from nfgnn.analysis.jaccard import INTERVALS
-from nfgnn.explain.figure_style import canvas, panels, title
+from nfgnn.analysis import JACCARD_INTERVALS, distance_by_jaccard
+from nfgnn.explain import canvas, panels, title
 from nfgnn.paper.lab import Lab
 
 DATASETS = ("cora", "texas", "chameleon", "actor")
@@ -34,7 +33,7 @@ def _row(lab: Lab, name: str) -> dict[str, Any]:
     size = float(np.mean([psi.norm(dim=1).mean() for psi in fits]))
     return {
         "name": name,
-        "intervals": list(INTERVALS),
+        "intervals": list(JACCARD_INTERVALS),
         "mean": {group: _defined(values) for group, values in zip(GROUPS, mean)},
         "error": {group: _defined(values) for group, values in zip(GROUPS, error)},
         "pairs": {group: values.tolist() for group, values in zip(GROUPS, found[0].pairs)},

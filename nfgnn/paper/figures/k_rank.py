@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from nfgnn.explain.figure_style import canvas, panels, title
-from nfgnn.explain.page_style import COLOURS
+from nfgnn.explain import COLOURS, canvas, panels, title
 from nfgnn.paper.lab import Lab
 from nfgnn.training.metrics import summarise
 

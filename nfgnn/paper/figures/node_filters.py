@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from nfgnn.analysis import centre_frequency, filter_subsets, frequency_response, local_homophily
-from nfgnn.explain.figure_style import canvas, panels, title
+from nfgnn.explain import canvas, panels, title
 from nfgnn.paper.lab import FIRST_SEED, Lab
 
 DATASETS = ("cora", "texas", "chameleon", "actor")

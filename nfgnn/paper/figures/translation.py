@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from nfgnn.analysis import energy_by_hop, hop_distance, translate
-from nfgnn.explain.figure_style import canvas, panels, title
-from nfgnn.explain.page_style import COLOURS
+from nfgnn.explain import COLOURS, canvas, panels, title
 from nfgnn.paper.lab import Lab
 from nfgnn.spectral.response import high_pass, low_pass
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from nfgnn.errors import UserError
-from nfgnn.explain.figure_style import FORMATS, save
+from nfgnn.explain import FORMATS, save
 from nfgnn.files import atomic_write
 from nfgnn.paper.figures import figures, find_figure
 from nfgnn.paper.lab import FIRST_SEED, Lab

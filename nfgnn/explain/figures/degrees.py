@@ -1,0 +1,42 @@
+"""Degree distribution on logarithmic axes."""
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from nfgnn.analysis import degree_histogram
+from nfgnn.explain.figure_style import COLOURS, canvas, panels, title
+
+
+def row(name: str, edge_index: Tensor, num_nodes: int) -> dict[str, Any]:
+    """Return the share of nodes in the bins [1, 2), [2, 4), [4, 8), … and of isolated nodes."""
+    degrees, counts = (values.numpy() for values in degree_histogram(edge_index, num_nodes))
+    top = int(degrees.max()).bit_length()
+    limits = [2**k for k in range(top + 1)]
+    shares = np.zeros(0)
+    if top:
+        shares = np.histogram(degrees, bins=limits, weights=counts)[0] / num_nodes
+    return {
+        "name": name,
+        "limits": limits,
+        "shares": [round(share, 7) for share in shares.tolist()],
+        "isolated": float(counts[degrees == 0].sum() / num_nodes),
+    }
+
+
+def draw(rows: dict[str, Any]) -> Any:
+    """Draw one panel per graph."""
+    graphs = rows["graphs"]
+    width = 2.5 if len(graphs) > 1 else 4.2
+    with canvas() as plt:
+        figure, axes = panels(plt, len(graphs), width=width, height=2.6)
+        for ax, graph in zip(axes[0], graphs):
+            if graph["shares"]:
+                ax.stairs(graph["shares"], graph["limits"], fill=True, color=COLOURS[2], alpha=0.8)
+                ax.set_xscale("log", base=2)
+                ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+                ax.set_yscale("log")
+            ax.set(xlabel="degree", title=title(graph["name"]))
+        axes[0, 0].set_ylabel("share of nodes")
+    return figure

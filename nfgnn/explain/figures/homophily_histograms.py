@@ -1,0 +1,80 @@
+"""Histograms of h and S over all nodes, for one and two hops (Figures 2 and 4 of the paper)."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nfgnn.analysis import entropy_of_counts, homophily_of_counts
+from nfgnn.explain.figure_style import COLOURS, canvas, panels, title
+
+BINS = 20
+HOPS = ("1 hop", "within 2 hops")
+_LABELS = {"h": "same-class share h", "S": "label entropy S"}
+
+
+def row(name: str, counts: Sequence[Tensor], y: Tensor) -> dict[str, Any]:
+    """Return the histograms of one graph.
+
+    Args:
+        name: the graph's name.
+        counts: class counts within one and two hops, from
+            :func:`~nfgnn.analysis.nested_class_counts`.
+        y: labels ``[n]``, -1 where unlabelled.
+    """
+    top = math.log(max(2, counts[0].shape[1]))
+    h = {}
+    S = {}
+    for hops, count in zip(HOPS, counts):
+        h[hops] = _histogram(homophily_of_counts(count, y), 1.0)
+        S[hops] = _histogram(entropy_of_counts(count), top)
+    return {"name": name, "nodes": len(y), "h": h, "S": S, "top": top}
+
+
+def _histogram(values: Tensor, top: float) -> dict[str, Any]:
+    defined = values[~values.isnan()].clamp(0, top)
+    shares = torch.histc(defined, BINS, 0.0, top) / max(1, len(defined))
+    mean = None
+    quartiles = None
+    if len(defined):
+        mean = float(defined.mean())
+        quartiles = np.quantile(defined.numpy(), (0.25, 0.5, 0.75)).tolist()
+    return {
+        "shares": [round(share, 6) for share in shares.tolist()],
+        "mean": mean,
+        "quartiles": quartiles,
+        "undefined": len(values) - len(defined),
+    }
+
+
+def draw(rows: dict[str, Any]) -> Any:
+    """Draw one column per graph: h in the upper panel, S in the lower one."""
+    graphs = rows["graphs"]
+    width = 2.5 if len(graphs) > 1 else 4.2
+    with canvas() as plt:
+        figure, axes = panels(plt, len(graphs), rows=2, width=width)
+        for column, graph in zip(axes.T, graphs):
+            column[0].set_title(title(graph["name"]))
+            for ax, (key, top) in zip(column, (("h", 1.0), ("S", graph["top"]))):
+                _draw_histograms(ax, graph[key], top)
+                ax.set_xlabel(_LABELS[key])
+        for ax in axes[:, 0]:
+            ax.set_ylabel("share of nodes")
+        axes[0, 0].legend(fontsize=8)
+    return figure
+
+
+def _draw_histograms(ax: Any, histograms: dict[str, Any], top: float) -> None:
+    """Draw one outline per number of hops, with a vertical line at the mean."""
+    edges = np.linspace(0, top, BINS + 1)
+    styles = zip(HOPS, COLOURS, ("-", "--"), (":", "-."))
+    for hops, colour, outline, mean_line in styles:
+        histogram = histograms[hops]
+        ax.stairs(histogram["shares"], edges, color=colour, lw=1.4, label=hops, ls=outline)
+        ax.stairs(histogram["shares"], edges, color=colour, fill=True, alpha=0.18)
+        if histogram["mean"] is not None:
+            ax.axvline(histogram["mean"], color=colour, lw=0.9, ls=mean_line)
+    ax.set_xlim(0, top)

@@ -1,0 +1,99 @@
+"""Predictions as a table, written as CSV or Parquet."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch_geometric.data import Data
+
+from nfgnn.errors import UserError
+from nfgnn.training.classifier import NodeClassifier
+from nfgnn.training.predict_new_nodes import predict_new_nodes
+
+
+def prediction_table(classifier: NodeClassifier, data: Data, extends: Data | None = None) -> Any:
+    """Return a pyarrow table with one row per node.
+
+    The columns are ``id``, the ``predicted`` class, its ``probability``, and its ``margin`` over
+    the second most probable class.
+
+    Args:
+        classifier: the trained model.
+        data: the graph, or new nodes only.
+        extends: the graph that the new nodes of ``data`` belong to
+            (:func:`~nfgnn.training.predict_new_nodes.predict_new_nodes`).
+    """
+    import pyarrow as pa
+
+    if extends is None:
+        data = align_features(data, classifier.feature_names_)
+        probabilities = classifier.predict_proba(data)
+    else:
+        probabilities = predict_new_nodes(classifier, extends, data)
+    classes = classifier.num_classes_
+    names = np.array(classifier.class_names_ or [str(c) for c in range(classes)])
+    top = probabilities.topk(min(2, classes))
+    best = top.values[:, 0]
+    margin = best - top.values[:, 1] if classes > 1 else best
+    ids = data.get("node_ids")
+    if ids is None:
+        ids = np.arange(len(probabilities))
+    return pa.table(
+        {
+            "id": _id_column(ids),
+            "predicted": pa.array(names[top.indices[:, 0].numpy()]),
+            "probability": pa.array(best.numpy()),
+            "margin": pa.array(margin.numpy()),
+        }
+    )
+
+
+def _id_column(ids: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(ids)
+    except pa.ArrowException:
+        # NetworkX allows ids of different types in one graph.
+        return pa.array([str(name) for name in ids])
+
+
+def align_features(data: Data, trained: list[str] | None) -> Data:
+    """Return the graph with its features in the order of training, if both have feature names."""
+    names = data.get("feature_names")
+    if not trained or not names or names == trained:
+        return data
+    position = {name: i for i, name in enumerate(names)}
+    missing = [name for name in trained if name not in position]
+    if missing:
+        listed = ", ".join(missing[:5])
+        more = ", …" if len(missing) > 5 else ""
+        raise UserError(
+            f"the graph lacks {len(missing)} of the {len(trained)} features that the model was "
+            f"trained with: {listed}{more}"
+        )
+    aligned = copy.copy(data)
+    aligned.x = data.x.to_dense()[:, [position[name] for name in trained]]
+    aligned.feature_names = trained
+    return aligned
+
+
+def write_table(table: Any, path: Path) -> None:
+    """Write a table atomically; the extension chooses CSV or Parquet."""
+    from pyarrow import csv, parquet
+
+    writers = {".csv": csv.write_csv, ".parquet": parquet.write_table}
+    write = writers.get(path.suffix.lower())
+    if write is None:
+        raise UserError(f"cannot write predictions to {path}: use a .csv or .parquet file")
+    if not path.parent.is_dir():
+        raise UserError(
+            f"the folder {path.parent} does not exist: create it or choose another file"
+        )
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        write(table, str(partial))
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
