@@ -200,11 +200,11 @@ def predict(
     if extends is None:
         table = prediction_table(classifier, _load(dataset, root, column, need_labels=False))
     else:
-        from nfgnn.data.readers.new_nodes import load_additions
+        from nfgnn.data import load_new_nodes
 
         graph = _load(_graph_of(extends), root, column, need_labels=False)
         table = prediction_table(
-            classifier, load_additions(dataset, graph, **typed.columns(column)), graph
+            classifier, load_new_nodes(dataset, graph, **typed.columns(column)), graph
         )
     write_table(table, output)
     Console(stderr=True).print(f"{table.num_rows} predictions written to {output}", highlight=False)
@@ -314,7 +314,7 @@ def datasets(
     )
 
     if template is not None:
-        from nfgnn.data.template import write_template
+        from nfgnn.data import write_template
 
         folder = write_template(template)
         written = [str(path) for path in sorted(folder.iterdir())]
@@ -580,8 +580,7 @@ def _blockwise(
     dataset: str, root: Path | None, memory: int, need_labels: bool, columns: dict[str, Any]
 ) -> Any:
     """The graph to precompute: in memory where it is small beside the budget, else in blocks."""
-    from nfgnn.data import load_dataset
-    from nfgnn.data.large import loaded_bytes, open_large
+    from nfgnn.data import load_dataset, loaded_bytes, open_large
     from nfgnn.store.memory import resident_bytes, return_freed_memory
     from nfgnn.store.source import MemorySource
 
@@ -597,7 +596,7 @@ def _blockwise(
 
 def _source(dataset: str, columns: list[str] | None) -> dict[str, Any]:
     """Where a graph lies, as a run folder keeps it: a registered name, or a path that holds from anywhere."""
-    from nfgnn.data.load import registered_name
+    from nfgnn.data import registered_name
 
     place = registered_name(dataset) or str(Path(dataset).expanduser().resolve())
     return {"dataset": place, "columns": columns or []}

@@ -12,9 +12,7 @@ from rich.table import Table
 from torch_geometric.data import Data
 
 from nfgnn.analysis.homophily import homophily, label_informativeness
-from nfgnn.data.health import examine
-from nfgnn.data.paths import is_here
-from nfgnn.data.registry import BUILT_IN, REGISTRY, canonical
+from nfgnn.data import BUILT_IN, REGISTRY, canonical_name, diagnose, is_available
 
 _SIZES = {
     "karate": (34, 78, 34, 4),
@@ -32,7 +30,7 @@ def dataset_rows(root: Path | None = None) -> list[dict[str, Any]]:
             "features": entry.features,
             "classes": entry.classes,
             "metric": entry.metric,
-            "here": is_here(entry, root),
+            "here": is_available(entry, root),
             "download_mb": entry.megabytes,
             "source": entry.source,
             "licence": entry.licence,
@@ -60,7 +58,7 @@ def dataset_rows(root: Path | None = None) -> list[dict[str, Any]]:
 
 def describe_dataset(data: Data, root: Path | None = None) -> dict[str, Any]:
     """Statistics, homophily and findings of a loaded graph; what is undefined is ``None``."""
-    entry = REGISTRY.get(canonical(data.name) or "")
+    entry = REGISTRY.get(canonical_name(data.name) or "")
     measures = homophily(data.edge_index, data.y)
     degree = torch.bincount(data.edge_index[0], minlength=data.num_nodes)
     return {
@@ -78,7 +76,7 @@ def describe_dataset(data: Data, root: Path | None = None) -> dict[str, Any]:
         "metric": data.metric,
         "source": entry.source if entry else None,
         "licence": entry.licence if entry else None,
-        "findings": [asdict(finding) for finding in examine(data, root)],
+        "findings": [asdict(finding) for finding in diagnose(data, root)],
         "notes": data.notes,
     }
 

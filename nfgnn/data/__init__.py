@@ -1,29 +1,55 @@
-"""Graphs: a name, files or an object in, one checked :class:`torch_geometric.data.Data` out.
+"""Graphs: a name, files or an object in, one validated :class:`torch_geometric.data.Data` out.
 
-:func:`load_dataset` is the door. A **name** is looked up in the table (``registry.py``, an ``Entry`` per
-dataset), its raw files in the roots (``places.py``), else fetched (``download.py``), read by the reader of
-its layout (``readers/``) and kept (``finished.py``). **Files** of the user's own and **objects** (PyG,
-NetworkX, SciPy, pandas) have readers too. Whatever the way, the graph passes the gate (``check.py`` with
-``edges.py``, ``features.py``, ``labels.py``, ``masks.py``), which mends what it can and says so.
-``health.py`` looks for what is legal but suspicious, ``mixed.py`` generates the built-in graph, ``export.py``
-writes a graph back to files.
+:func:`load_dataset` (``load.py``) is the entry point. It looks a **name** up in ``registry.py``, finds the raw
+files (``paths.py``) or fetches them (``download.py``), reads them with the reader of their layout
+(``readers/``) and keeps the result (``processed_cache.py``). **Files** of the user and **objects** (PyG,
+NetworkX, SciPy, pandas) have readers too. Every graph passes ``validate.py`` (with ``edges.py``,
+``features.py``, ``labels.py``, ``masks.py``), which fixes what it can and reports it.
+
+``splits.py`` draws train, validation and test nodes, ``scaling.py`` scales features, ``diagnostics.py`` finds
+what is legal but suspicious, ``synthetic.py`` generates the built-in graph, ``export.py`` writes graphs to
+files, and ``large_graph.py`` reads graphs that exceed the memory in blocks.
 """
 
-from nfgnn.data.load import load_dataset
-from nfgnn.data.mixed import mixed_graph
+from nfgnn.data.diagnostics import Finding, diagnose
+from nfgnn.data.entry import Entry
+from nfgnn.data.export import export_graph
+from nfgnn.data.external_sort import csr_on_disk
+from nfgnn.data.large_graph import LargeGraph, loaded_bytes, open_large
+from nfgnn.data.load import load_dataset, registered_name
+from nfgnn.data.paths import is_available
+from nfgnn.data.readers.new_nodes import load_new_nodes
+from nfgnn.data.registry import BUILT_IN, REGISTRY, canonical_name
 from nfgnn.data.registry import names as dataset_names
 from nfgnn.data.scaling import SCALINGS, FeatureScaling
 from nfgnn.data.splits import PROTOCOLS, observed_part, split
+from nfgnn.data.synthetic import mixed_graph
+from nfgnn.data.template import write_template
 from nfgnn.data.validate import check_graph
 
 __all__ = [
+    "BUILT_IN",
     "PROTOCOLS",
+    "REGISTRY",
     "SCALINGS",
+    "Entry",
     "FeatureScaling",
+    "Finding",
+    "LargeGraph",
+    "canonical_name",
     "check_graph",
+    "csr_on_disk",
     "dataset_names",
+    "diagnose",
+    "export_graph",
+    "is_available",
     "load_dataset",
+    "load_new_nodes",
+    "loaded_bytes",
     "mixed_graph",
     "observed_part",
+    "open_large",
+    "registered_name",
     "split",
+    "write_template",
 ]

@@ -10,14 +10,14 @@ from torch_geometric.data import Data
 
 from nfgnn.data.download import download
 from nfgnn.data.entry import Entry
-from nfgnn.data.mixed import mixed_graph
 from nfgnn.data.paths import find
 from nfgnn.data.processed_cache import recall, remember
 from nfgnn.data.readers.folder import Columns, read_folder
 from nfgnn.data.readers.npz import read_npz
 from nfgnn.data.readers.objects import from_frames, from_networkx, from_scipy, is_networkx
 from nfgnn.data.readers.saved import read_saved
-from nfgnn.data.registry import REGISTRY, canonical, names
+from nfgnn.data.registry import REGISTRY, canonical_name, names
+from nfgnn.data.synthetic import mixed_graph
 from nfgnn.data.validate import check_graph
 from nfgnn.errors import UserError
 
@@ -64,14 +64,16 @@ def load_dataset(
 
 def registered_name(source: str | Path) -> str | None:
     """The registered dataset that :func:`load_dataset` understands by ``source``; ``None`` where it is a path."""
-    return None if Path(source).exists() and _looks_like_path(source) else canonical(str(source))
+    return (
+        None if Path(source).exists() and _looks_like_path(source) else canonical_name(str(source))
+    )
 
 
 def _looks_like_path(source: str | Path) -> bool:
     """A folder called ``cora`` must not hide the dataset; ``./cora`` and ``cora/`` mean the folder."""
     return (
         isinstance(source, Path)
-        or canonical(source) is None
+        or canonical_name(source) is None
         or any(sign in source for sign in "/\\.")
     )
 

@@ -38,6 +38,6 @@ def find(entry: Entry, root: str | Path | None = None) -> Path | None:
     return None
 
 
-def is_here(entry: Entry, root: str | Path | None = None) -> bool:
+def is_available(entry: Entry, root: str | Path | None = None) -> bool:
     """Whether the dataset can be loaded without a download."""
     return find(entry, root) is not None

@@ -198,7 +198,7 @@ def names() -> list[str]:
     return [*REGISTRY, *BUILT_IN]
 
 
-def canonical(name: str) -> str | None:
+def canonical_name(name: str) -> str | None:
     """The registered name that ``name`` means, whatever its case, dashes and spaces; else ``None``."""
     wanted = _squeeze(name)
     return next((known for known in names() if _squeeze(known) == wanted), None)
@@ -206,7 +206,7 @@ def canonical(name: str) -> str | None:
 
 def entry(name: str) -> Entry:
     """The entry of a registered name."""
-    known = canonical(name)
+    known = canonical_name(name)
     if known is None or known not in REGISTRY:
         raise UserError(f"no downloadable dataset is called {name!r}.")
     return REGISTRY[known]

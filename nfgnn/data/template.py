@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from nfgnn.data.export import export_graph
-from nfgnn.data.mixed import mixed_graph
+from nfgnn.data.synthetic import mixed_graph
 from nfgnn.errors import UserError
 
 _CLASSES = ["art", "music", "science"]

@@ -5,9 +5,7 @@ from pathlib import Path
 
 from torch_geometric.data import Data
 
-from nfgnn.data import load_dataset
-from nfgnn.data.paths import is_here
-from nfgnn.data.registry import BUILT_IN, REGISTRY
+from nfgnn.data import BUILT_IN, REGISTRY, is_available, load_dataset
 from nfgnn.errors import UserError
 from nfgnn.training.records.database import Records
 from nfgnn.training.run_folder import fingerprint
@@ -24,7 +22,7 @@ def graph(dataset: str, root: Path | None) -> Data:
         raise UserError(
             f"{entry.title} does not fit into memory: see `nfgnn precompute {dataset} --help`"
         )
-    if entry is None or is_here(entry, root):
+    if entry is None or is_available(entry, root):
         return load_dataset(dataset, root=root)
     try:
         if entry.megabytes <= _MOST_MEGABYTES:
@@ -50,7 +48,7 @@ def known_fingerprint(dataset: str, root: Path | None, records: Records) -> str 
     if (
         dataset in BUILT_IN
         or entry is None
-        or (entry.nodes <= _MOST_NODES and is_here(entry, root))
+        or (entry.nodes <= _MOST_NODES and is_available(entry, root))
     ):
         return facts(dataset, root)[0]
     return next(iter(records.fingerprints(dataset)), None)

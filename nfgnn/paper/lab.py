@@ -15,9 +15,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data import load_dataset, split
-from nfgnn.data.paths import is_here
-from nfgnn.data.registry import BUILT_IN, REGISTRY, canonical
+from nfgnn.data import BUILT_IN, REGISTRY, canonical_name, is_available, load_dataset, split
 from nfgnn.errors import UserError
 from nfgnn.training import NodeClassifier
 
@@ -66,11 +64,11 @@ class Lab:
 
     def here(self, datasets: Sequence[str]) -> list[str]:
         """Those of the datasets that can be had without a download, under their canonical names."""
-        names = [canonical(name) or name for name in datasets]
+        names = [canonical_name(name) or name for name in datasets]
         return [
             name
             for name in names
-            if name in BUILT_IN or name not in REGISTRY or is_here(REGISTRY[name], self.root)
+            if name in BUILT_IN or name not in REGISTRY or is_available(REGISTRY[name], self.root)
         ]
 
     def fits(self, dataset: str, model: str, runs: int | None = None, **settings: Any) -> list[Fit]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nfgnn.data.registry import canonical
+from nfgnn.data import canonical_name
 from nfgnn.errors import UserError
 from nfgnn.paper.items import ITEMS, Column, Item, Row
 from nfgnn.training import RunConfig
@@ -92,11 +92,11 @@ def _chosen_columns(item: Item, datasets: Sequence[str] | None) -> tuple[Column,
     for column in item.columns:
         own.setdefault(column.dataset, []).append(column)
     for given in datasets:
-        if canonical(given) is None and not Path(given).exists():
+        if canonical_name(given) is None and not Path(given).exists():
             raise UserError(
                 f"{given!r} is neither a dataset nor a file or folder; `nfgnn datasets` lists the names"
             )
-    names = dict.fromkeys(canonical(given) or given for given in datasets)
+    names = dict.fromkeys(canonical_name(given) or given for given in datasets)
     chosen = (own.get(name, [Column(name, item.columns[0].protocol)]) for name in names)
     return tuple(column for columns in chosen for column in columns)
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nfgnn.data.registry import REGISTRY
+from nfgnn.data import REGISTRY
 from nfgnn.paper.items import BEST_OTHER, Column, paper_values
 from nfgnn.paper.plan import Plan
 from nfgnn.paper.reproduce import Found

@@ -18,7 +18,7 @@ Report = Callable[[str, int, int], None]
 
 
 class Source(Protocol):
-    """A graph whose features and links come in blocks, such as :class:`nfgnn.data.large.LargeGraph`."""
+    """A graph whose features and links come in blocks, such as :class:`nfgnn.data.LargeGraph`."""
 
     @property
     def name(self) -> str: ...

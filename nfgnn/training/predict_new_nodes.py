@@ -20,7 +20,7 @@ def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Ten
         classifier: of a model that works on rows (``ScalableNFGNN``, …).
         graph: the known graph, with its features as they were before scaling.
         new: ``x``, ``edge_index`` (each link once; numbers from ``graph.num_nodes`` on are the new nodes) and, where
-            the graph has weights, ``edge_weight``: see :func:`nfgnn.data.readers.new_nodes.load_additions`.
+            the graph has weights, ``edge_weight``: see :func:`nfgnn.data.load_new_nodes`.
     """
     model, scaling = classifier.model_, classifier.scaling_
     if not by_rows(model):

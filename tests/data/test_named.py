@@ -11,7 +11,7 @@ from nfgnn.data import dataset_names, load_dataset
 from nfgnn.data.entry import Entry
 from nfgnn.data.paths import find
 from nfgnn.data.readers.mapped import map_member
-from nfgnn.data.registry import REGISTRY, canonical
+from nfgnn.data.registry import REGISTRY, canonical_name
 from nfgnn.errors import UserError
 
 REAL = [
@@ -124,7 +124,7 @@ def test_names_are_forgiving(name: str) -> None:
         name.replace("-", " ").title(),
         f" {name} ",
     ):
-        assert canonical(spelling) == name
+        assert canonical_name(spelling) == name
 
 
 def test_an_unknown_name_is_answered_with_near_ones() -> None:

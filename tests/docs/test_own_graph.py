@@ -8,7 +8,7 @@ import pytest
 from pyarrow import csv
 from test_readme import REPOSITORY, blocks, run_command
 
-from nfgnn.data.registry import REGISTRY
+from nfgnn.data import REGISTRY
 
 
 def test_the_walk_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +32,7 @@ def test_the_walk_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_example_in_the_text_is_the_template(tmp_path: Path) -> None:
-    from nfgnn.data.template import write_template
+    from nfgnn.data import write_template
 
     page = (REPOSITORY / "docs/own-graph.md").read_text(encoding="utf-8")
     for file in sorted(write_template(tmp_path / "t").iterdir()):

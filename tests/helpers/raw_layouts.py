@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy import io, sparse
 
-from nfgnn.data.entry import Entry
+from nfgnn.data import Entry
 
 RNG = np.random.default_rng(0)
 Truth = dict[str, int]

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from nfgnn.data import PROTOCOLS
-from nfgnn.data.registry import REGISTRY
+from nfgnn.data import PROTOCOLS, REGISTRY
 from nfgnn.errors import UserError
 from nfgnn.nn.models import MODELS
 from nfgnn.paper import reproduce

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from helpers.store_graphs import files_of, planned, small_graph
 
+from nfgnn.data import csr_on_disk
 from nfgnn.data.edges import undirected
-from nfgnn.data.external_sort import csr_on_disk
 from nfgnn.errors import UserError
 from nfgnn.npyfile import NpyFile
 from nfgnn.store import Store

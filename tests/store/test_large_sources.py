@@ -15,9 +15,7 @@ from helpers.store_graphs import files_of, planned, small_graph, terms_in_memory
 from pyarrow import csv, parquet
 
 from nfgnn.cli import main
-from nfgnn.data import load_dataset
-from nfgnn.data.large import loaded_bytes, open_large
-from nfgnn.data.registry import REGISTRY
+from nfgnn.data import REGISTRY, load_dataset, loaded_bytes, open_large
 from nfgnn.errors import UserError
 from nfgnn.store import Store
 from nfgnn.store.plan import Settings, parse_memory

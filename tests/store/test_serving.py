@@ -15,7 +15,7 @@ from torch import Tensor
 
 from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.cli import main
-from nfgnn.data.readers.new_nodes import load_additions
+from nfgnn.data import load_new_nodes
 from nfgnn.errors import UserError
 from nfgnn.spectral import BASES, polynomial_terms, resolve_basis, scaled_laplacian
 from nfgnn.store.new_nodes import Neighbours, NewNodes, terms_of_new_nodes
@@ -174,21 +174,21 @@ def test_additions_that_do_not_fit_are_one_sentence(known: Path) -> None:
     graph = load_dataset(known / "old")
     nodes = csv.read_csv(known / "new" / "nodes.csv")
     with pytest.raises(UserError, match="is already a node of the graph"):
-        load_additions(known / "old", graph)
+        load_new_nodes(known / "old", graph)
     csv.write_csv(nodes.drop_columns(["x3"]), known / "new" / "nodes.csv")
     with pytest.raises(
         UserError, match="the graph has 32 features, the new nodes have 31; missing: x3"
     ):
-        load_additions(known / "new", graph)
+        load_new_nodes(known / "new", graph)
     csv.write_csv(nodes.slice(1), known / "new" / "nodes.csv")
     with pytest.raises(
         UserError, match=r"is not in nodes\.csv or the known graph; add the node or remove the link"
     ):
-        load_additions(known / "new", graph)
+        load_new_nodes(known / "new", graph)
 
 
 def test_models_that_look_at_whole_graphs_are_refused(known: Path) -> None:
     graph = load_dataset(known / "old")
     classifier = NodeClassifier("NFGNN", epochs=1, device="cpu").fit(split(graph, "stratified", 0))
     with pytest.raises(UserError, match="NFGNN looks at whole graphs"):
-        predict_new_nodes(classifier, graph, load_additions(known / "new", graph))
+        predict_new_nodes(classifier, graph, load_new_nodes(known / "new", graph))

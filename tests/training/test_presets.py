@@ -26,7 +26,7 @@ def tables(file: str):
 
 @pytest.mark.parametrize("file", FILES)
 def test_every_table_resolves_and_builds(file: str) -> None:
-    from nfgnn.data.registry import REGISTRY
+    from nfgnn.data import REGISTRY
 
     (name,) = (name for name in MODELS if f"{name.lower()}.toml" == file)
     known = {*REGISTRY, "mixed", "karate"}

@@ -8,7 +8,7 @@ import numpy as np
 from nfgnn.data.entry import Entry
 from nfgnn.data.external_sort import Links
 from nfgnn.data.labels import encode_labels
-from nfgnn.data.large import LargeGraph, files_mark
+from nfgnn.data.large_graph import LargeGraph, files_mark
 from nfgnn.data.readers.mapped import map_member, scratch_folder
 from nfgnn.data.readers.ogb import split_masks
 from nfgnn.errors import UserError

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nfgnn.data.labels import MISSING, encode_labels
-from nfgnn.data.large import LargeGraph, files_mark
+from nfgnn.data.large_graph import LargeGraph, files_mark
 from nfgnn.data.readers.batches import column_names, count_rows, read_batches
 from nfgnn.data.readers.folder import SPLITS, Columns
 from nfgnn.data.readers.tables import find_table

@@ -22,7 +22,7 @@ from nfgnn.data.readers.values import feature_matrix, numbers
 from nfgnn.errors import UserError
 
 
-def load_additions(folder: str | Path, graph: Data, **options: Any) -> Data:
+def load_new_nodes(folder: str | Path, graph: Data, **options: Any) -> Data:
     """Read new nodes and their links.
 
     Args:

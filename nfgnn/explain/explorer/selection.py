@@ -6,7 +6,7 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from nfgnn.data.registry import canonical
+from nfgnn.data import canonical_name
 from nfgnn.errors import UserError
 from nfgnn.training import read_summary
 from nfgnn.training.run_folder import fingerprint, read_description
@@ -26,7 +26,7 @@ class Subject:
         summary = self.summaries[0]
         source: dict[str, Any] | None = summary.get("source")
         return source or (
-            {"dataset": summary["dataset"]} if canonical(summary["dataset"]) else None
+            {"dataset": summary["dataset"]} if canonical_name(summary["dataset"]) else None
         )
 
     def names(self) -> list[str]:

@@ -18,7 +18,7 @@ from nfgnn.data.paths import find
 from nfgnn.data.readers.batches import column_names, count_rows
 from nfgnn.data.readers.folder import Columns
 from nfgnn.data.readers.tables import find_table
-from nfgnn.data.registry import REGISTRY, canonical
+from nfgnn.data.registry import REGISTRY, canonical_name
 
 _PAPERS = "ogbn-papers100m"
 
@@ -73,7 +73,7 @@ def loaded_bytes(source: str | Path, root: str | Path | None = None) -> int:
         return sum(_table_bytes(find_table(path, stem)) for stem in ("nodes", "edges"))
     if path.suffix == ".npz" and path.is_file():
         return 4 * path.stat().st_size
-    if canonical(str(source)) == _PAPERS and find(REGISTRY[_PAPERS], root) is not None:
+    if canonical_name(str(source)) == _PAPERS and find(REGISTRY[_PAPERS], root) is not None:
         return 4 * 10**11
     return 0
 
@@ -103,5 +103,5 @@ def open_large(
         return tables_in_blocks(path, Columns(**options))
     if path.suffix == ".npz" and path.is_file():
         return npz_in_blocks(path)
-    folder = find(REGISTRY[_PAPERS], root) if canonical(str(source)) == _PAPERS else None
+    folder = find(REGISTRY[_PAPERS], root) if canonical_name(str(source)) == _PAPERS else None
     return None if folder is None else papers_in_blocks(REGISTRY[_PAPERS], folder)

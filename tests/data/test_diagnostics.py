@@ -7,11 +7,11 @@ import torch
 from torch_geometric.data import Data
 
 from nfgnn.data import check_graph, load_dataset
-from nfgnn.data.health import Finding, examine, twins
+from nfgnn.data.diagnostics import Finding, diagnose, twins
 
 
 def found(data: Data, root: Path | None = None) -> dict[str, Finding]:
-    return {finding.kind: finding for finding in examine(data, root)}
+    return {finding.kind: finding for finding in diagnose(data, root)}
 
 
 def star() -> Data:
@@ -45,7 +45,7 @@ def test_twins_need_the_same_label() -> None:
 def test_a_good_graph_has_no_findings() -> None:
     ring = torch.stack([torch.arange(12), (torch.arange(12) + 1) % 12])
     data = check_graph(Data(x=torch.rand(12, 3) + 0.1, edge_index=ring, y=torch.arange(12) % 2))
-    assert examine(data) == []
+    assert diagnose(data) == []
 
 
 def test_cornell_has_the_nodes_of_texas(data_root: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_users_copy_is_recognised_whatever_its_order(data_root: Path) -> None:
     mine = check_graph(
         Data(x=texas.x.to_dense()[order], y=texas.y[order], edge_index=torch.tensor([[0], [1]]))
     )
-    assert any("those of texas" in finding.text for finding in examine(mine, data_root))
+    assert any("those of texas" in finding.text for finding in diagnose(mine, data_root))
 
 
 @pytest.mark.parametrize(("name", "share"), [("chameleon", 0.567), ("squirrel", 0.495)])

@@ -1,6 +1,6 @@
 """What is legal but suspicious in a graph: found by looking, on well-known datasets as on a user's own.
 
-:func:`examine` returns plain rows. Each has a ``kind`` to filter by, a ``count`` and its ``share`` of the
+:func:`diagnose` returns plain rows. Each has a ``kind`` to filter by, a ``count`` and its ``share`` of the
 nodes, and a ``text`` for people.
 """
 
@@ -13,7 +13,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.data.labels import UNLABELLED, few
-from nfgnn.data.paths import is_here
+from nfgnn.data.load import load_dataset
+from nfgnn.data.paths import is_available
 from nfgnn.data.registry import REGISTRY
 from nfgnn.errors import UserError
 
@@ -31,7 +32,7 @@ class Finding:
     share: float
 
 
-def examine(data: Data, root: str | Path | None = None) -> list[Finding]:
+def diagnose(data: Data, root: str | Path | None = None) -> list[Finding]:
     """Look a checked graph over.
 
     Args:
@@ -91,7 +92,6 @@ def empty_features(x: Tensor) -> Tensor:
 
 def _same_nodes(data: Data, root: str | Path | None) -> list[Finding]:
     """Registered datasets on this machine whose nodes (features and labels, in any order) are these."""
-    from nfgnn.data.load import load_dataset
 
     n = data.num_nodes
     findings: list[Finding] = []
@@ -99,7 +99,7 @@ def _same_nodes(data: Data, root: str | Path | None) -> list[Finding]:
         if other.name == data.name or (other.nodes, other.features) != (n, data.num_features):
             continue
         try:
-            same = is_here(other, root) and _equal_nodes(data, load_dataset(other.name, root))
+            same = is_available(other, root) and _equal_nodes(data, load_dataset(other.name, root))
         except UserError:  # damaged files of another dataset are not this one's problem
             continue
         if same:
