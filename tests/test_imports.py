@@ -30,7 +30,7 @@ PRIVATE_IMPORTS = {
     "analysis": 2,
     "explain": 12,
     "paper": 21,
-    "cli": 24,
+    "cli": 27,
 }
 
 

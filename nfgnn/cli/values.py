@@ -1,59 +1,73 @@
-"""What a user has typed on the command line, as values; what is not understood is named."""
+"""Parse values that users type on the command line."""
 
 import tomllib
 from typing import Any
 
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, suggestion
+
+_ROLES = ("id", "label", "split", "source", "target", "weight", "drop")
 
 
 def columns(items: list[str] | None) -> dict[str, Any]:
-    """``["label=class", "drop=name"]`` as options of ``load_dataset``."""
+    """Return ``["label=class", "drop=name"]`` as keyword arguments of ``load_dataset``."""
     options: dict[str, Any] = {}
+    dropped: list[str] = []
     for item in items or []:
-        role, equals, name = item.partition("=")
-        roles = ("id", "label", "split", "source", "target", "weight", "drop")
-        if not equals or not name or role not in roles:
+        role, _, name = item.partition("=")
+        if role not in _ROLES or not name:
             raise UserError(
-                f"--column {item} is not understood: write ROLE=NAME, for example label=class"
+                f"--column {item} is not valid: write ROLE=NAME, for example label=class, "
+                f"where ROLE is one of {', '.join(_ROLES)}{suggestion(role, _ROLES)}"
             )
         if role == "drop":
-            options["drop_columns"] = (*options.get("drop_columns", ()), name)
+            dropped.append(name)
         else:
             options[f"{role}_column"] = name
+    if dropped:
+        options["drop_columns"] = tuple(dropped)
     return options
 
 
 def words(text: str | None) -> list[str] | None:
-    """``"texas, cornell"`` as a list."""
-    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+    """Return ``"texas, cornell"`` as a list; ``None`` stays ``None``."""
+    if text is None:
+        return None
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def numbers(text: str) -> list[int]:
-    """``"0-9"`` or ``"0,3,5"`` as a list."""
+    """Return ``"0-9"`` or ``"0,3,5"`` as a list of numbers."""
+    found: list[int] = []
     try:
-        parts = [part.partition("-") for part in text.split(",")]
-        return [n for low, _, high in parts for n in range(int(low), int(high or low) + 1)]
+        for part in text.split(","):
+            low, _, high = part.partition("-")
+            found.extend(range(int(low), int(high or low) + 1))
     except ValueError:
-        raise UserError(f"--seeds {text} is not understood: write 0-9, or 0,1,2") from None
+        raise UserError(f"--seeds {text} is not valid: write 0-9, or 0,1,2") from None
+    return found
 
 
-def settings(items: list[str]) -> dict[str, Any]:
-    """``["K=5", "basis=bernstein"]`` as a dictionary; values as TOML writes them, bare words are strings."""
-    settings: dict[str, Any] = {}
-    for item in items:
+def settings(items: list[str] | None) -> dict[str, Any]:
+    """Return ``["K=5", "basis=bernstein"]`` as a dictionary.
+
+    Values are parsed as TOML. What is not valid TOML, such as a bare word, is a string.
+    """
+    parsed: dict[str, Any] = {}
+    for item in items or []:
         key, equals, text = item.partition("=")
         if not equals or not key.strip():
             raise UserError(
-                f"--set {item} is not understood: write --set KEY=VALUE, for example --set K=5"
+                f"--set {item} is not valid: write --set KEY=VALUE, for example --set K=5"
             )
         try:
-            settings[key.strip()] = tomllib.loads(f"value = {text}")["value"]
+            value = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
-            settings[key.strip()] = text.strip()
-    return settings
+            value = text.strip()
+        parsed[key.strip()] = value
+    return parsed
 
 
 def command(*words: str, **options: Any) -> str:
-    """The command line that makes the same again."""
+    """Return the command line that repeats a call; options that are ``None`` are left out."""
     given = [f"--{key} {value}" for key, value in options.items() if value is not None]
     return " ".join(["nfgnn", *words, *given])

@@ -1,0 +1,59 @@
+"""``nfgnn analyze``: measure a graph."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from nfgnn.cli import options, values
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog="Example:  nfgnn analyze texas --root DATA   ·   nfgnn analyze my-graph/ --out report",
+)
+def analyze(
+    dataset: options.Dataset,
+    root: options.Root = None,
+    column: options.Column = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder to write. Default: analysis/NAME.", rich_help_panel=options.OUTPUT
+        ),
+    ] = None,
+    json_: options.Json = False,
+) -> None:
+    """Measure homophily and spectrum of a graph and report whether node-wise filters may help."""
+    values.columns(column)
+    options.check_output_folder(out)
+
+    from nfgnn.cli.graphs import load_graph
+    from nfgnn.explain import analyze_graph, make_folder, write_analysis
+    from nfgnn.progress import Progress
+
+    data = load_graph(dataset, root, column, need_labels=False)
+    folder = out or Path("analysis") / (data.get("name") or "graph")
+    make_folder(folder)
+    with Progress() as progress:
+        card = analyze_graph(data, progress.stage)
+    files = write_analysis(card, folder)
+    if json_:
+        print(json.dumps({**card, "files": [str(file) for file in files]}, allow_nan=False))
+    else:
+        _print_analysis(card, files[0])
+
+
+def _print_analysis(card: dict[str, Any], page: Path) -> None:
+    """Print the findings, and the path of the page."""
+    console = Console(highlight=False)
+    findings = card["words"]
+    title = f"{card['name']}: {card['nodes']:,} nodes, {card['edges']:,} edges"
+    console.print(title, style="bold", markup=False)
+    reasons = [f"· {reason}" for reason in findings["reasons"]]
+    for sentence in (findings["summary"], *reasons, findings["advice"]):
+        console.print(sentence, markup=False)
+    console.print(f"page: {page}", markup=False)

@@ -1,0 +1,114 @@
+"""``nfgnn explore``: write an interactive page about the nodes of a run."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nfgnn.cli import options, values
+from nfgnn.errors import UserError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog="Example:  nfgnn explore runs/mixed-NFGNN --with runs/mixed-PolyGNN -o explorer.html",
+)
+def explore(
+    run: options.RunFolder,
+    other: Annotated[
+        Path | None,
+        typer.Option(
+            "--with",
+            metavar="RUN2",
+            help="Second run on the same graph and split, for comparison.",
+            rich_help_panel=options.DATA,
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATASET",
+            help="Graph of the run. Needed if its files have moved.",
+            callback=options.validate_dataset,
+            autocompletion=options.DATASETS.complete,
+            rich_help_panel=options.DATA,
+        ),
+    ] = None,
+    root: options.Root = None,
+    column: options.Column = None,
+    seed: options.RunSeed = None,
+    device: options.Device = "auto",
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="HTML file to write.", rich_help_panel=options.OUTPUT),
+    ] = Path("explorer.html"),
+    nodes: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Maximum number of nodes on the page. Of a larger graph it shows a random sample.",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = 50_000,
+    json_: options.Json = False,
+) -> None:
+    """Write one HTML file that shows the nodes of a run and their filters, without a network."""
+    values.columns(column)
+    options.check_output_file(output)
+
+    from nfgnn.cli._print import message
+    from nfgnn.explain.explorer.page import write_page
+    from nfgnn.explain.explorer.rows import explorer_rows
+    from nfgnn.explain.explorer.selection import find_subject
+    from nfgnn.progress import Progress
+
+    subject = find_subject(run, other, seed)
+    with Progress() as progress:
+        progress.stage("reading the graph", 0, 0)
+        data = _load_graph_of_run(subject.source, dataset, root, column)
+
+        def on_step(step: int, steps: int) -> None:
+            progress.stage("placing the nodes", step, steps)
+
+        rows = explorer_rows(subject, data, device, on_step)
+        sample = write_page(rows, output, nodes)
+    size = output.stat().st_size
+    if json_:
+        result = {
+            "run": str(run),
+            "with": None if other is None else str(other),
+            "seed": subject.seed,
+            "output": str(output),
+            "bytes": size,
+            "nodes": data.num_nodes,
+            "shown": sample.shown,
+        }
+        print(json.dumps(result))
+        return
+    sampled = ""
+    if sample.shown < data.num_nodes:
+        sampled = f", a random sample of {sample.shown:,} of {data.num_nodes:,} nodes"
+    message(f"{output} written ({size / 1e6:.1f} MB{sampled}): open it in a browser")
+
+
+def _load_graph_of_run(
+    source: dict[str, Any] | None, dataset: str | None, root: Path | None, column: list[str] | None
+) -> "Data":
+    """Load the graph of a run from where it was, or from ``--dataset``."""
+    from nfgnn.data import load_dataset
+    from nfgnn.store import is_store
+
+    if dataset is None and source is None:
+        raise UserError("the run does not record where its graph is: pass it with --dataset")
+    recorded = source or {}
+    place = dataset or recorded["dataset"]
+    if is_store(place):
+        raise UserError(
+            f"{place} is a store, which holds terms and no edges: explore a run on the graph itself"
+        )
+    return load_dataset(place, root=root, **values.columns(column or recorded.get("columns")))

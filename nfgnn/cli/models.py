@@ -1,0 +1,124 @@
+"""``nfgnn models``: list the models."""
+
+import inspect
+import json
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from nfgnn.cli import options
+
+if TYPE_CHECKING:
+    from nfgnn.nn.models import ModelEntry
+
+app = typer.Typer()
+_SIZE_OF_CORA = {"in_channels": 1433, "out_channels": 7, "num_nodes": 2708}
+
+
+@app.command(epilog="Example:  nfgnn models   ·   nfgnn models NFGNN")
+def models(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="Model whose hyper-parameters are listed.",
+            callback=options.MODELS.validate,
+            autocompletion=options.MODELS.complete,
+        ),
+    ] = None,
+    json_: options.Json = False,
+) -> None:
+    """List the models, or the hyper-parameters of one."""
+    from nfgnn.nn.models import MODELS, find_model
+
+    if name is not None:
+        description = _describe(find_model(name))
+        if json_:
+            print(json.dumps(description))
+        else:
+            _print_model(description)
+        return
+    by_year = sorted(MODELS.values(), key=lambda entry: (entry.year, entry.name))
+    rows = [_row(entry) for entry in by_year]
+    if json_:
+        print(json.dumps({"models": rows}))
+    else:
+        _print_models(rows)
+
+
+def _row(entry: "ModelEntry") -> dict[str, Any]:
+    """Return what the list shows of a model; its size is that with default settings on Cora."""
+    accepted = inspect.signature(entry.model).parameters
+    size = {key: value for key, value in _SIZE_OF_CORA.items() if key in accepted}
+    model = entry.model(**size)
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "year": entry.year,
+        "complexity": entry.complexity,
+        "parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
+        "mini_batch": entry.mini_batch,
+        "many_seeds": entry.model.batchable,
+    }
+
+
+def _describe(entry: "ModelEntry") -> dict[str, Any]:
+    """Return the row of a model, its description and its hyper-parameters with their defaults."""
+    settings = {}
+    for parameter in inspect.signature(entry.model).parameters.values():
+        if parameter.default is not inspect.Parameter.empty:
+            settings[parameter.name] = parameter.default
+    description = _plain_text(inspect.getdoc(entry.model) or "")
+    return {**_row(entry), "description": description, "settings": settings}
+
+
+def _plain_text(docstring: str) -> str:
+    """Remove the markup of a docstring."""
+    text = re.sub(r"^\.\. math::\s*", "    ", docstring, flags=re.MULTILINE)
+    text = re.sub(r"`([^`<]+?)\s*<[^>]*>`_", r"\1", text)
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?([^`]+)`", r"\1", text)
+    return text.replace("``", "")
+
+
+def _print_models(rows: list[dict[str, Any]]) -> None:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("model", no_wrap=True)
+    table.add_column("year", no_wrap=True)
+    table.add_column("paper")
+    table.add_column("parameters", justify="right", no_wrap=True)
+    table.add_column("cost of a pass")
+    table.add_column("batches", no_wrap=True)
+    table.add_column("seeds", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            row["name"],
+            str(row["year"]),
+            row["title"],
+            f"{row['parameters']:,}",
+            row["complexity"],
+            "yes" if row["mini_batch"] else "no",
+            "yes" if row["many_seeds"] else "no",
+        )
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(
+        "Parameters: with default settings on Cora. Cost: n nodes, m edges, f features, h hidden\n"
+        "channels, c classes, K degree, d rank. Batches: can be trained on mini-batches of rows.\n"
+        "Seeds: several runs can be trained as one computation."
+    )
+
+
+def _print_model(description: dict[str, Any]) -> None:
+    console = Console(highlight=False)
+    title = f"{description['title']} ({description['year']})"
+    console.print(f"[bold]{description['name']}[/bold]  {title}\n")
+    console.print(description["description"], markup=False)
+    table = Table(title="Settings: nfgnn train … --set KEY=VALUE")
+    table.add_column("key")
+    table.add_column("default")
+    for key, value in description["settings"].items():
+        table.add_row(key, str(value))
+    console.print(table)

@@ -1,0 +1,203 @@
+"""Options that several commands share, with validation and shell completion.
+
+Callbacks validate values while the command line is parsed, before a command imports torch or reads
+a graph.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nfgnn.cli import names
+from nfgnn.errors import UserError, suggestion, unknown_name
+
+# Panels of the help text.
+DATA = "Data"
+MODEL = "Model and training"
+EXECUTION = "Execution"
+OUTPUT = "Output"
+
+
+class Choice:
+    """The names that an option accepts, in upper or lower case.
+
+    Args:
+        kind: what the names stand for, such as ``"model"``; used in error messages.
+        choices: the names.
+    """
+
+    def __init__(self, kind: str, choices: Sequence[str]) -> None:
+        self.kind = kind
+        self.by_lower = {choice.lower(): choice for choice in choices}
+
+    def validate(self, given: str | None) -> str | None:
+        """Return the name as it is registered; ``None``, an omitted option, is valid."""
+        if given is None:
+            return None
+        name = self.by_lower.get(given.lower())
+        if name is None:
+            raise unknown_name(self.kind, given, self.by_lower.values())
+        return name
+
+    def complete(self, incomplete: str) -> list[str]:
+        """Return the names that start with what has been typed."""
+        typed = incomplete.lower()
+        return [name for lower, name in self.by_lower.items() if lower.startswith(typed)]
+
+
+MODELS = Choice("model", names.MODELS)
+DATASETS = Choice("data set", names.DATASETS)
+PROTOCOLS = Choice("protocol", names.PROTOCOLS)
+PRESETS = Choice("preset", names.PRESETS)
+ENGINES = Choice("engine", ("local", "ray"))
+DEVICES = Choice("device", ("auto", "cpu", "cuda"))
+BASES = Choice("basis", names.BASES)
+
+
+def validate_dataset(given: str | None) -> str | None:
+    """Refuse a graph that is neither a registered name nor an existing file or folder."""
+    if given is None or _is_registered(given) or Path(given).expanduser().exists():
+        return given
+    hint = suggestion(given, names.DATASETS) or "; `nfgnn datasets` lists the names"
+    raise UserError(f"'{given}' is neither a data set nor an existing file or folder{hint}")
+
+
+def _is_registered(name: str) -> bool:
+    """Whether a data set has this name, whatever its case, dashes and spaces."""
+    letters = _letters(name)
+    return any(letters == _letters(registered) for registered in names.DATASETS)
+
+
+def _letters(name: str) -> str:
+    return "".join(character for character in name.lower() if character.isalnum())
+
+
+def validate_device(given: str) -> str:
+    """Refuse an unknown kind of device. Whether it is available is only known to torch."""
+    kind = given.partition(":")[0]
+    # Other backends of torch are accepted, although they are not tested.
+    if kind.lower() not in (*DEVICES.by_lower, "mps", "xpu"):
+        hint = suggestion(kind, DEVICES.by_lower)
+        raise UserError(f"device '{given}' is not known: use auto, cpu or cuda{hint}")
+    return given
+
+
+def validate_basis(given: str) -> str:
+    """Refuse an unknown basis; parameters may follow its name, as in ``jacobi(0.5, 1)``."""
+    BASES.validate(given.partition("(")[0].strip())
+    return given
+
+
+def check_output_folder(folder: Path | None) -> None:
+    """Refuse a folder that cannot be created, because a file is in the way."""
+    if folder is None:
+        return
+    for place in (folder, *folder.parents):
+        if place.is_dir():
+            return
+        if place.exists():
+            raise UserError(f"cannot create {folder}: {place} is a file; choose another --out")
+
+
+def check_output_file(file: Path, *endings: str) -> None:
+    """Refuse a file in a missing folder, or with an ending that is not one of ``endings``."""
+    if endings and file.suffix.lower() not in endings:
+        raise UserError(f"{file} has an unknown ending: write a {' or '.join(endings)} file")
+    if not file.parent.is_dir():
+        raise UserError(
+            f"the folder {file.parent} does not exist: create it, or choose another file"
+        )
+    if file.is_dir():
+        raise UserError(f"{file} is a folder: choose the name of a file")
+
+
+Dataset = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATASET",
+        help="Registered name, folder or file of your own graph, or store.",
+        callback=validate_dataset,
+        autocompletion=DATASETS.complete,
+    ),
+]
+Root = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of raw data sets. Default: $NFGNN_DATA, then the cache directory.",
+        rich_help_panel=DATA,
+    ),
+]
+Column = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ROLE=NAME",
+        help="Column of your own graph with the role id, label, split, source, target or weight; "
+        "drop=NAME excludes a column from the features. Repeatable.",
+        rich_help_panel=DATA,
+    ),
+]
+Protocol = Annotated[
+    str,
+    typer.Option(
+        metavar="PROTOCOL",
+        help=f"How nodes are split: {', '.join(names.PROTOCOLS)}.",
+        callback=PROTOCOLS.validate,
+        autocompletion=PROTOCOLS.complete,
+        rich_help_panel=DATA,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a hyper-parameter. Repeatable. `nfgnn models NAME` lists them.",
+        rich_help_panel=MODEL,
+    ),
+]
+RunSeed = Annotated[
+    int | None,
+    typer.Option(
+        help="Seed of the run. Default: the one with the best validation accuracy.",
+        rich_help_panel=MODEL,
+    ),
+]
+Device = Annotated[
+    str,
+    typer.Option(
+        metavar="DEVICE",
+        help="auto, cpu, cuda or cuda:N.",
+        callback=validate_device,
+        autocompletion=DEVICES.complete,
+        rich_help_panel=EXECUTION,
+    ),
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        metavar="ENGINE",
+        help="local, or ray for a Ray cluster.",
+        callback=ENGINES.validate,
+        autocompletion=ENGINES.complete,
+        rich_help_panel=EXECUTION,
+    ),
+]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        help="Address of a Ray cluster. Default: $RAY_ADDRESS; a local cluster without it.",
+        rich_help_panel=EXECUTION,
+    ),
+]
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print one JSON object on standard output.", rich_help_panel=OUTPUT
+    ),
+]
+RunFolder = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="Run folder that `nfgnn train` has written."),
+]

@@ -1,0 +1,227 @@
+"""``nfgnn precompute``: compute the polynomial terms of a graph and write them to disk."""
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from nfgnn.cli import names, options, values
+
+if TYPE_CHECKING:
+    from nfgnn.store import Store
+    from nfgnn.store.plan import Plan
+    from nfgnn.store.source import Source
+
+app = typer.Typer()
+_ROWS = options.Choice("choice of rows", ("labelled", "all"))
+_DTYPES = options.Choice("dtype", names.DTYPES)
+_SCALINGS = options.Choice("scaling", names.SCALINGS)
+_CUTS = {
+    "resident": "the graph in memory, columns in blocks",
+    "streamed": "the graph streamed from disk in blocks of rows, columns in blocks",
+    "device": "the graph in the memory of the GPU, columns in blocks",
+}
+
+
+@app.command(epilog="Example:  nfgnn precompute my-graph/ --out my-store --K 10 --memory 4GB")
+def precompute(
+    dataset: options.Dataset,
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder of the store to write.", rich_help_panel=options.OUTPUT),
+    ],
+    rows: Annotated[
+        str,
+        typer.Option(
+            metavar="ROWS",
+            help="Nodes whose terms are stored: labelled or all.",
+            callback=_ROWS.validate,
+            autocompletion=_ROWS.complete,
+            rich_help_panel=options.DATA,
+        ),
+    ] = "labelled",
+    features: Annotated[
+        str,
+        typer.Option(
+            metavar="SCALING",
+            help="Scaling of the features: auto, row, standard or raw.",
+            callback=_SCALINGS.validate,
+            autocompletion=_SCALINGS.complete,
+            rich_help_panel=options.DATA,
+        ),
+    ] = "auto",
+    root: options.Root = None,
+    column: options.Column = None,
+    basis: Annotated[
+        str,
+        typer.Option(
+            metavar="BASIS",
+            help="Polynomial basis, such as chebyshev or 'jacobi(0.5, 1)'.",
+            callback=options.validate_basis,
+            autocompletion=options.BASES.complete,
+            rich_help_panel=options.MODEL,
+        ),
+    ] = "chebyshev",
+    K: Annotated[
+        int,
+        typer.Option(
+            "--K",
+            min=0,
+            help="Degree: K + 1 terms are stored for every row.",
+            rich_help_panel=options.MODEL,
+        ),
+    ] = 10,
+    memory: Annotated[
+        str,
+        typer.Option(help="Memory budget, such as 4GB.", rich_help_panel=options.EXECUTION),
+    ] = "4GB",
+    self_loops: Annotated[
+        bool,
+        typer.Option(
+            "--self-loops", help="Add a self-loop to every node.", rich_help_panel=options.MODEL
+        ),
+    ] = False,
+    lambda_max: Annotated[
+        float,
+        typer.Option(
+            help="Assumed largest eigenvalue of the Laplacian.", rich_help_panel=options.MODEL
+        ),
+    ] = 2.0,
+    engine: options.Engine = "local",
+    ray_address: options.RayAddress = None,
+    device: options.Device = "auto",
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the plan and exit.", rich_help_panel=options.EXECUTION
+        ),
+    ] = False,
+    dtype: Annotated[
+        str,
+        typer.Option(
+            metavar="DTYPE",
+            help="Precision on disk: float32, bfloat16 or float16.",
+            callback=_DTYPES.validate,
+            autocompletion=_DTYPES.complete,
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = "float32",
+    json_: options.Json = False,
+) -> None:
+    """Compute the terms of a graph once, within a memory budget, and store them for training."""
+    columns = values.columns(column)
+    options.check_output_folder(out)
+
+    from nfgnn.cli._print import resumable
+    from nfgnn.progress import Progress
+    from nfgnn.store.plan import Settings, parse_memory
+    from nfgnn.store.precompute import plan
+    from nfgnn.store.precompute import precompute as compute
+    from nfgnn.training.device import resolve_device
+
+    start = time.perf_counter()
+    limit = parse_memory(memory)
+    resolve_device(device)
+    settings = Settings(basis, K, limit, rows, dtype, features, self_loops, lambda_max, device)
+    source = _open_source(dataset, root, limit, rows != "all", columns)
+    chosen = plan(source, out, settings, engine)
+    _print_plan(chosen, limit)
+    if dry_run:
+        if json_:
+            print(json.dumps({"plan": chosen.summary()}))
+        return
+    with resumable("run the same command again to continue"), Progress() as progress:
+        store = compute(
+            source,
+            out,
+            settings,
+            engine=engine,
+            address=ray_address,
+            chosen=chosen,
+            report=progress.stage,
+            say=progress.say,
+        )
+    seconds = time.perf_counter() - start
+    if json_:
+        print(json.dumps(_summary(store, chosen, seconds, progress.stage_seconds)))
+    else:
+        print(f"{store.manifest.num_rows:,} rows written to {store.path}")
+
+
+def _open_source(
+    dataset: str, root: Path | None, memory: int, need_labels: bool, columns: dict[str, Any]
+) -> "Source":
+    """Open a graph: in memory if it is small compared with the budget, else in blocks."""
+    from nfgnn.cli._print import print_notes
+    from nfgnn.data import load_dataset, loaded_bytes, open_large
+    from nfgnn.store.memory import resident_bytes, return_freed_memory
+    from nfgnn.store.source import MemorySource
+
+    return_freed_memory()
+    if loaded_bytes(dataset, root) > max(0, memory - resident_bytes()) // 4:
+        large = open_large(dataset, root, **columns)
+        if large is not None:
+            return large
+    data = load_dataset(dataset, root=root, need_labels=need_labels, **columns)
+    print_notes(data)
+    path = Path(dataset)
+    return MemorySource(data, str(path.resolve()) if path.exists() else dataset)
+
+
+def _print_plan(plan: "Plan", memory: int) -> None:
+    """Print how the work is divided and what it needs, on standard error."""
+    from nfgnn.progress import duration
+
+    table = Table(show_header=False, box=None)
+    table.add_row(
+        "graph",
+        f"{plan.num_nodes:,} nodes, at most {plan.num_entries:,} entries, "
+        f"{plan.num_features} features",
+    )
+    table.add_row("cut", _CUTS[plan.cut])
+    table.add_row(
+        "blocks",
+        f"{plan.blocks} of {plan.width} columns, {plan.products} sparse products in total",
+    )
+    table.add_row("memory", f"{_size(plan.memory_bytes)} expected of {_size(memory)} allowed")
+    table.add_row(
+        "store",
+        f"{plan.num_rows:,} rows of {plan.K + 1} × {plan.num_features} values: "
+        f"{_size(plan.store_bytes)}",
+    )
+    table.add_row("disk", f"{_size(plan.disk_bytes)} at peak, {_size(plan.free_bytes)} free")
+    table.add_row("traffic", f"{_size(plan.read_bytes)} read, {_size(plan.written_bytes)} written")
+    table.add_row("time", f"about {duration(max(plan.seconds, 1))}, from a short calibration")
+    Console(stderr=True).print(table, highlight=False)
+
+
+def _summary(
+    store: "Store", plan: "Plan", seconds: float, stages: dict[str, float]
+) -> dict[str, Any]:
+    manifest = store.manifest
+    return {
+        "store": str(store.path),
+        "dataset": manifest.dataset,
+        "rows": manifest.num_rows,
+        "features": manifest.num_features,
+        "K": manifest.K,
+        "basis": manifest.basis,
+        "dtype": manifest.dtype,
+        "scaling": manifest.features,
+        "seconds": seconds,
+        "stages": stages,
+        "plan": plan.summary(),
+    }
+
+
+def _size(count: float) -> str:
+    """Format a number of bytes."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:,.3g} TB"

@@ -1,0 +1,145 @@
+"""``nfgnn reproduce``: make the tables and figures of the paper."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nfgnn.cli import names, options, values
+
+app = typer.Typer()
+_ITEMS = options.Choice("item", (*names.ITEMS, "figures", "all"))
+_PRESETS = options.Choice("preset", ("best", "paper"))
+_FIRST_SEED = 1000
+
+
+def _validate_items(given: list[str]) -> list[str]:
+    return [item for item in map(_ITEMS.validate, given) if item]
+
+
+@app.command(epilog="Example:  nfgnn reproduce full --datasets texas,cornell --runs 10 --root DATA")
+def reproduce(
+    items: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ITEM…",
+            help=" ".join(_ITEMS.by_lower),
+            callback=_validate_items,
+            autocompletion=_ITEMS.complete,
+        ),
+    ],
+    datasets: Annotated[
+        str | None,
+        typer.Option(
+            help="Only these graphs, separated by commas; graphs of your own are added.",
+            rich_help_panel=options.DATA,
+        ),
+    ] = None,
+    root: options.Root = None,
+    models: Annotated[
+        str | None,
+        typer.Option(help="Only these models, separated by commas.", rich_help_panel=options.MODEL),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of runs per cell. Default: that of the paper.",
+            rich_help_panel=options.MODEL,
+        ),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, help="First seed of split and model.", rich_help_panel=options.MODEL),
+    ] = _FIRST_SEED,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRESET",
+            help="best or paper, for rows without a preset of their own.",
+            callback=_PRESETS.validate,
+            autocompletion=_PRESETS.complete,
+            rich_help_panel=options.MODEL,
+        ),
+    ] = None,
+    device: options.Device = "auto",
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Number of worker processes on a CPU, with one thread each.",
+            rich_help_panel=options.EXECUTION,
+        ),
+    ] = 1,
+    engine: options.Engine = "local",
+    ray_address: options.RayAddress = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder of tables and records.", rich_help_panel=options.OUTPUT)
+    ] = Path("results"),
+    from_records: Annotated[
+        bool,
+        typer.Option(
+            "--from-records",
+            help="Train nothing: write the tables from the recorded runs.",
+            rich_help_panel=options.EXECUTION,
+        ),
+    ] = False,
+    json_: options.Json = False,
+) -> None:
+    """Make the tables of the paper: run what is missing and write Markdown, CSV and LaTeX."""
+    options.check_output_folder(out)
+    columns = values.words(datasets)
+    for dataset in columns or []:
+        options.validate_dataset(dataset)
+
+    from nfgnn.cli._print import message, resumable
+    from nfgnn.paper.figures.write import write_figures
+    from nfgnn.paper.plan import make_plan
+    from nfgnn.paper.reproduce import collect, run_missing
+    from nfgnn.paper.table_text import markdown, write_tables
+    from nfgnn.paper.tables import make_tables
+    from nfgnn.training.device import resolve_device
+    from nfgnn.training.jobs import Place
+    from nfgnn.training.records.export import export, open_records
+    from nfgnn.work_progress import WorkDisplay
+
+    resolve_device(device)
+    wanted = [*names.ITEMS, "figures"] if "all" in items else list(dict.fromkeys(items))
+    rows = values.words(models)
+    plans = [
+        make_plan(item, columns, rows, runs, seed, preset) for item in wanted if item != "figures"
+    ]
+    place = Place(out / "records.sqlite", root, device)
+    result: dict[str, Any] = {"out": str(out), "items": [], "figures": [], "notes": []}
+    with resumable("run the same command again to continue"):
+        if plans:
+            with open_records(place.database) as records:
+                if not from_records:
+                    with WorkDisplay("reproduce") as display:
+                        result["notes"] = run_missing(
+                            plans, place, display, workers, engine, ray_address
+                        )
+                for plan in plans:
+                    command = values.command(
+                        "reproduce",
+                        plan.name,
+                        datasets=datasets,
+                        models=models,
+                        runs=runs,
+                        preset=preset,
+                        seed=None if seed == _FIRST_SEED else seed,
+                    )
+                    found = collect(plan, root, records)
+                    tables = make_tables(plan, found, command, result["notes"])
+                    written = [str(file) for file in write_tables(tables, out, plan.file)]
+                    result["items"].append({"item": plan.name, "files": written})
+                    if not json_:
+                        print(markdown(tables))
+                    message(f"written: {' '.join(written)}")
+                export(records, out / "records.parquet")
+        if "figures" in wanted:
+            figures = write_figures(None, columns, root, out, runs)
+            result["figures"] = [str(file) for file in figures]
+    if json_:
+        print(json.dumps(result))

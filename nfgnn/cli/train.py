@@ -1,0 +1,207 @@
+"""``nfgnn train``: train a model over several seeds."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from nfgnn.cli import options, values
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog="Example:  nfgnn train texas --root DATA --runs 10 --set K=5 --set lr=0.05",
+)
+def train(
+    dataset: options.Dataset = "mixed",
+    protocol: options.Protocol = "full",
+    root: options.Root = None,
+    column: options.Column = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Name of the model, see `nfgnn models`. Default: NFGNN; ScalableNFGNN on a store.",
+            callback=options.MODELS.validate,
+            autocompletion=options.MODELS.complete,
+            rich_help_panel=options.MODEL,
+        ),
+    ] = None,
+    runs: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Number of runs, with the seeds SEED, SEED+1, …",
+            rich_help_panel=options.MODEL,
+        ),
+    ] = 3,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, help="First seed of split and model.", rich_help_panel=options.MODEL),
+    ] = 0,
+    preset: Annotated[
+        str,
+        typer.Option(
+            metavar="PRESET",
+            help="Source of the hyper-parameters: best, paper or none.",
+            callback=options.PRESETS.validate,
+            autocompletion=options.PRESETS.complete,
+            rich_help_panel=options.MODEL,
+        ),
+    ] = "best",
+    set_: options.Settings = None,
+    device: options.Device = "auto",
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Resume an interrupted command.", rich_help_panel=options.EXECUTION
+        ),
+    ] = False,
+    engine: options.Engine = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of worker processes on a CPU (default: chosen automatically), or of "
+            "workers of --engine ray (default: 2).",
+            rich_help_panel=options.EXECUTION,
+        ),
+    ] = None,
+    ray_address: options.RayAddress = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Run folder to write. Default: a folder in runs/.",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = None,
+    json_: options.Json = False,
+) -> None:
+    """Train a model over several seeds and report the mean with a 95 % confidence interval."""
+    settings = values.settings(set_)
+    values.columns(column)
+    options.check_output_folder(out)
+
+    from nfgnn.cli._print import message, resumable
+    from nfgnn.cli.graphs import load_graph
+    from nfgnn.store import is_store
+    from nfgnn.training import Experiment
+    from nfgnn.training.distributed import process_group
+    from nfgnn.training.distributed_runs import run_in_processes
+    from nfgnn.training.ray_train import train_on_ray
+    from nfgnn.training.row_data import resolve_config
+
+    model = model or ("ScalableNFGNN" if is_store(dataset) else "NFGNN")
+    _check_settings(model, settings, dataset, protocol, preset, device)
+    data = load_graph(dataset, root, column)
+    config = resolve_config(data, model, settings, protocol, preset)
+    seeds = list(range(seed, seed + runs))
+    with process_group(device) as own_device:
+        experiment = Experiment(data, protocol, seeds, config, own_device, _source(dataset, column))
+        folder = out or experiment.default_folder()
+        summary: dict[str, Any] | None
+        with resumable("run the same command with --resume to continue"):
+            if engine == "ray":
+                summary = train_on_ray(
+                    experiment, folder, workers or 2, ray_address, resume, message
+                )
+            else:
+                summary = run_in_processes(experiment, folder, resume, workers)
+    if summary is None:  # a process of torchrun that does not write results
+        return
+    figure = _write_figure(folder, data)
+    if json_:
+        print(json.dumps(summary))
+    else:
+        _print_summary(summary, figure)
+
+
+def _check_settings(
+    model: str,
+    settings: dict[str, Any],
+    dataset: str,
+    protocol: str,
+    preset: str,
+    device: str,
+) -> None:
+    """Refuse settings that the model does not have, before a large graph is read."""
+    from nfgnn.data import registered_name
+    from nfgnn.training import RunConfig
+    from nfgnn.training.device import resolve_device
+
+    resolve_device(device)
+    config = RunConfig.resolve(model, settings, registered_name(dataset), protocol, preset)
+    config.build(2, 2, 2)
+
+
+def _source(dataset: str, columns: list[str] | None) -> dict[str, Any]:
+    """Return where the graph is found again: a registered name, or an absolute path."""
+    from nfgnn.data import registered_name
+
+    place = registered_name(dataset) or str(Path(dataset).expanduser().resolve())
+    return {"dataset": place, "columns": columns or []}
+
+
+def _write_figure(run: Path, data: "Data") -> Path:
+    """Draw learning curves and learned filters as ``RUN/run.png``."""
+    import numpy as np
+
+    from nfgnn.analysis import local_homophily
+    from nfgnn.explain import draw_run, run_rows
+
+    edge_index = data.get("edge_index")
+    if edge_index is None:  # a store has no edges
+        homophily = np.full(data.num_nodes, np.nan)
+    else:
+        homophily = local_homophily(edge_index, data.y).numpy()
+    path = run / "run.png"
+    draw_run(run_rows(run, homophily), path)
+    return path
+
+
+def _print_summary(summary: dict[str, Any], figure: Path) -> None:
+    """Print a table of all runs and their mean, and the paths of the results."""
+    table = Table(
+        title=f"{summary['model']} on {summary['dataset']}, protocol {summary['protocol']}"
+    )
+    scores = _shown_scores(summary)
+    table.add_column("seed", justify="right")
+    for key in scores:
+        table.add_column(key.replace("_", " ") + " %", justify="right")
+    table.add_column("epochs", justify="right")
+    for i, seed in enumerate(summary["seeds"]):
+        cells = [f"{100 * summary[key]['values'][i]:.2f}" for key in scores]
+        table.add_row(str(seed), *cells, str(summary["epochs"][i]))
+    table.add_section()
+    means = [f"[bold]{_interval(summary[key])}[/bold]" for key in scores]
+    table.add_row("mean", *means, "")
+    console = Console()
+    console.print(table)
+    console.print(
+        f"± is the 95 % confidence interval of the mean. {summary['epoch_ms']:.1f} ms per epoch."
+    )
+    console.print(f"run folder  {summary['run']}\nfigure      {figure}", highlight=False)
+
+
+def _shown_scores(summary: dict[str, Any]) -> list[str]:
+    """Return the keys of the scores in the table, those of test nodes first."""
+    scores = []
+    for key in summary:
+        if key.endswith(("_accuracy", "_roc_auc")) and not key.startswith("train"):
+            scores.append(key)
+    tests = ("test", "observed", "unobserved")
+    return sorted(scores, key=lambda key: not key.startswith(tests))
+
+
+def _interval(score: dict[str, Any]) -> str:
+    mean = f"{100 * score['mean']:.2f}"
+    if score["ci95"] is None:
+        return mean
+    return f"{mean} ± {100 * score['ci95']:.2f}"
