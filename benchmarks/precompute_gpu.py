@@ -23,11 +23,15 @@ from torch_geometric.data import Data
 
 from nfgnn.nn.models.scalable import ScalableNFGNN
 from nfgnn.spectral import ScaledLaplacian, each_term, resolve_basis
-from nfgnn.store.calibrate import Speed
-from nfgnn.store.loader import MemoryRows
-from nfgnn.store.plan import Settings, make_plan
-from nfgnn.store.precompute import plan, precompute
-from nfgnn.store.source import MemorySource
+from nfgnn.store import (
+    MemoryRows,
+    MemorySource,
+    Settings,
+    Speed,
+    make_plan,
+    plan_precompute,
+    precompute,
+)
 from nfgnn.training import TrainingConfig
 from nfgnn.training.minibatch import RowTask, fit_rows
 
@@ -176,7 +180,7 @@ def stores_agree(device: torch.device) -> float:
     with tempfile.TemporaryDirectory() as folder:
         for name in {"cpu", device.type}:
             settings = Settings(K=10, device=name, features="raw")
-            made = plan(source, Path(folder) / name, settings)
+            made = plan_precompute(source, Path(folder) / name, settings)
             found.append(
                 precompute(source, Path(folder) / name, settings, chosen=made).rows(slice(None))
             )

@@ -1,7 +1,7 @@
-"""``.npy`` files that are read and written by rows, at any place, without mapping them.
+"""Read and write rows of ``.npy`` files without mapping them into memory.
 
-The pages of a memory map count as the process' memory for as long as they are mapped; bytes that are read into a buffer
-do not stay. That is what lets work on files of any size keep to a budget.
+The pages of a memory map count as memory of the process for as long as they are mapped. Rows that
+are read into a buffer do not, so files of any size can be processed within a memory budget.
 """
 
 import errno
@@ -15,97 +15,112 @@ import numpy as np
 
 from nfgnn.errors import UserError
 
-_HEADER = 128  # bytes, whatever the shape, so that the number of rows can be settled last
-_PIECE = 2**28  # bytes handed to the system at a time
+_HEADER_BYTES = 128  # the same for every shape, so that finish() can change the number of rows
+_CHUNK_BYTES = 2**28  # passed to one system call
 
 
 class NpyFile:
-    """An array on disk: ``[rows, …]`` in C order. Use :meth:`create` or :meth:`open`, as a context or not."""
+    """An array ``[rows, ...]`` in C order on disk, opened with :meth:`create` or :meth:`open`.
+
+    Example:
+        >>> with NpyFile.create(path, np.float32, (1000, 8)) as file:
+        ...     file.write(500, rows)
+        ...     file.finish()
+    """
 
     def __init__(
-        self, path: Path, file: int, dtype: np.dtype, shape: Sequence[int], start: int
+        self, path: Path, descriptor: int, dtype: np.dtype, shape: Sequence[int], start: int
     ) -> None:
-        self.path, self._file, self.dtype, self.shape, self._start = (
-            path,
-            file,
-            dtype,
-            tuple(shape),
-            start,
-        )
-        self._row = dtype.itemsize * prod(self.shape[1:])
+        self.path = path
+        self.dtype = dtype
+        self.shape = tuple(shape)
+        self._descriptor = descriptor
+        self._start = start
+        self._row_bytes = dtype.itemsize * prod(self.shape[1:])
 
     @classmethod
     def create(
         cls, path: Path, dtype: type[np.generic] | np.dtype, shape: Sequence[int]
     ) -> "NpyFile":
-        """Open a file for writing; what it holds already stays, so that unfinished work can go on."""
+        """Open a file for writing. Existing rows are kept, so that work can be resumed."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        array = cls(path, file, np.dtype(dtype), shape, _HEADER)
-        array._put(np.frombuffer(_header(array.dtype, array.shape), np.uint8), 0)
-        return array
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        file = cls(path, descriptor, np.dtype(dtype), shape, _HEADER_BYTES)
+        file._write_header()
+        return file
 
     @classmethod
     def open(cls, path: Path) -> "NpyFile":
-        """Open a file for reading; refuse one that is shorter than it says."""
+        """Open a file for reading, and check that it has the size that its header states."""
         try:
             with path.open("rb") as stream:
-                version = np.lib.format.read_magic(stream)
-                read = (
-                    np.lib.format.read_array_header_1_0
-                    if version == (1, 0)
-                    else np.lib.format.read_array_header_2_0
-                )
-                shape, fortran, dtype = read(stream)
+                if np.lib.format.read_magic(stream) == (1, 0):
+                    header = np.lib.format.read_array_header_1_0(stream)
+                else:
+                    header = np.lib.format.read_array_header_2_0(stream)
                 start = stream.tell()
         except (ValueError, OSError) as error:
             raise UserError(
-                f"{path}: cannot be read as an array ({error}); make it again"
+                f"{path}: cannot be read as an array ({error}); create the file again"
             ) from None
-        if dtype.hasobject or (fortran and len(shape) > 1):
+        shape, fortran_order, dtype = header
+        if dtype.hasobject or (fortran_order and len(shape) > 1):
             raise UserError(
-                f"{path}: holds {dtype} in an order that cannot be read by rows; write it anew with NumPy"
+                f"{path}: an array of {dtype} in this memory order cannot be read by rows; "
+                "save it as a numeric array in C order (np.ascontiguousarray)"
             )
-        array = cls(path, os.open(path, os.O_RDONLY), dtype, shape, start)
-        if path.stat().st_size < start + array._row * len(array):
-            raise UserError(f"{path}: is cut short; make it again")
-        return array
+        if path.stat().st_size < start + dtype.itemsize * prod(shape):
+            raise UserError(f"{path}: is truncated; create the file again")
+        return cls(path, os.open(path, os.O_RDONLY), dtype, shape, start)
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def read(self, first: int, last: int, out: np.ndarray | None = None) -> np.ndarray:
-        """Rows ``first`` to ``last``, into ``out`` if it is given (contiguous, of the array's type)."""
-        rows = (
-            np.empty((last - first, *self.shape[1:]), self.dtype)
-            if out is None
-            else out[: last - first]
-        )
-        data, place = _bytes(rows), self._start + first * self._row
+        """Return rows ``first`` to ``last``.
+
+        Args:
+            first: the first row.
+            last: the row after the last one.
+            out: a contiguous array of the same type to read into.
+        """
+        if out is None:
+            rows = np.empty((last - first, *self.shape[1:]), self.dtype)
+        else:
+            rows = out[: last - first]
+        data = as_bytes(rows)
+        position = self._start + first * self._row_bytes
         while len(data):
-            got = os.preadv(self._file, [data[:_PIECE]], place)
-            if not got:
-                raise UserError(f"{self.path}: is cut short; make it again")
-            data, place = data[got:], place + got
+            count = os.preadv(self._descriptor, [data[:_CHUNK_BYTES]], position)
+            if count == 0:
+                raise UserError(f"{self.path}: is truncated; create the file again")
+            data = data[count:]
+            position += count
         return rows
 
+    def read_all(self) -> np.ndarray:
+        """Return all rows."""
+        return self.read(0, len(self))
+
     def write(self, first: int, rows: np.ndarray) -> None:
-        """Put ``rows`` at row ``first``."""
-        self._put(np.ascontiguousarray(rows, self.dtype), self._start + first * self._row)
+        """Write ``rows`` at row ``first``."""
+        position = self._start + first * self._row_bytes
+        self._write_bytes(as_bytes(np.ascontiguousarray(rows, self.dtype)), position)
 
     def finish(self, rows: int | None = None) -> None:
-        """Settle the number of rows and wait until everything is on the disk."""
+        """Set the final number of rows and wait until all data is on disk."""
         if rows is not None:
             self.shape = (rows, *self.shape[1:])
-            self._put(np.frombuffer(_header(self.dtype, self.shape), np.uint8), 0)
-        os.ftruncate(self._file, self._start + self._row * len(self))
+            self._write_header()
+        os.ftruncate(self._descriptor, self._start + self._row_bytes * len(self))
         self.sync()
 
     def sync(self) -> None:
-        os.fsync(self._file)
+        """Wait until all data is on disk."""
+        os.fsync(self._descriptor)
 
     def close(self) -> None:
-        os.close(self._file)
+        os.close(self._descriptor)
 
     def __enter__(self) -> "NpyFile":
         return self
@@ -118,35 +133,36 @@ class NpyFile:
     ) -> None:
         self.close()
 
-    def _put(self, rows: np.ndarray, place: int) -> None:
-        data = _bytes(rows)
+    def _write_header(self) -> None:
+        fields = {
+            "descr": np.lib.format.dtype_to_descr(self.dtype),
+            "fortran_order": False,
+            "shape": self.shape,
+        }
+        text = repr(fields).encode().ljust(_HEADER_BYTES - 11) + b"\n"
+        size = (_HEADER_BYTES - 10).to_bytes(2, "little")
+        self._write_bytes(memoryview(b"\x93NUMPY\x01\x00" + size + text), 0)
+
+    def _write_bytes(self, data: memoryview, position: int) -> None:
         try:
             while len(data):
-                written = os.pwrite(self._file, data[:_PIECE], place)
-                data, place = data[written:], place + written
+                count = os.pwrite(self._descriptor, data[:_CHUNK_BYTES], position)
+                data = data[count:]
+                position += count
         except OSError as error:
             raise disk_full(error, self.path) from None
 
 
 def disk_full(error: OSError, path: Path) -> OSError | UserError:
-    """What to raise for an error of writing: the user's to mend where there is no room, else as it is."""
+    """Return a :class:`UserError` if a write failed for lack of space, else ``error`` itself."""
     if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
         return error
     return UserError(
-        f"{path}: the disk is full ({error.strerror}); make room and run the same command again, it goes on where it "
-        "stopped"
+        f"{path}: the disk is full ({error.strerror}); free some space and run the same command "
+        "again to resume"
     )
 
 
-def _bytes(array: np.ndarray) -> memoryview:
+def as_bytes(array: np.ndarray) -> memoryview:
+    """Return the bytes of a contiguous array without a copy."""
     return array.reshape(-1).view(np.uint8).data
-
-
-def _header(dtype: np.dtype, shape: Sequence[int]) -> bytes:
-    fields = {
-        "descr": np.lib.format.dtype_to_descr(dtype),
-        "fortran_order": False,
-        "shape": tuple(shape),
-    }
-    text = repr(fields).encode().ljust(_HEADER - 11) + b"\n"
-    return b"\x93NUMPY\x01\x00" + (_HEADER - 10).to_bytes(2, "little") + text

@@ -25,7 +25,7 @@ PRIVATE_IMPORTS = {
     "kernels": 4,
     "spectral": 1,
     "nn": 6,
-    "store": 4,
+    "store": 0,
     "training": 8,
     "analysis": 2,
     "explain": 12,

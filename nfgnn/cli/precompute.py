@@ -12,9 +12,7 @@ from rich.table import Table
 from nfgnn.cli import names, options, values
 
 if TYPE_CHECKING:
-    from nfgnn.store import Store
-    from nfgnn.store.plan import Plan
-    from nfgnn.store.source import Source
+    from nfgnn.store import Plan, Source, Store
 
 app = typer.Typer()
 _ROWS = options.Choice("choice of rows", ("labelled", "all"))
@@ -118,9 +116,8 @@ def precompute(
 
     from nfgnn.cli._print import resumable
     from nfgnn.progress import Progress
-    from nfgnn.store.plan import Settings, parse_memory
-    from nfgnn.store.precompute import plan
-    from nfgnn.store.precompute import precompute as compute
+    from nfgnn.store import Settings, parse_memory, plan_precompute
+    from nfgnn.store import precompute as compute
     from nfgnn.training.device import resolve_device
 
     start = time.perf_counter()
@@ -128,7 +125,7 @@ def precompute(
     resolve_device(device)
     settings = Settings(basis, K, limit, rows, dtype, features, self_loops, lambda_max, device)
     source = _open_source(dataset, root, limit, rows != "all", columns)
-    chosen = plan(source, out, settings, engine)
+    chosen = plan_precompute(source, out, settings, engine)
     _print_plan(chosen, limit)
     if dry_run:
         if json_:
@@ -158,8 +155,7 @@ def _open_source(
     """Open a graph: in memory if it is small compared with the budget, else in blocks."""
     from nfgnn.cli._print import print_notes
     from nfgnn.data import load_dataset, loaded_bytes, open_large
-    from nfgnn.store.memory import resident_bytes, return_freed_memory
-    from nfgnn.store.source import MemorySource
+    from nfgnn.store import MemorySource, resident_bytes, return_freed_memory
 
     return_freed_memory()
     if loaded_bytes(dataset, root) > max(0, memory - resident_bytes()) // 4:

@@ -21,9 +21,11 @@ from nfgnn.spectral.bases import (
 )
 from nfgnn.spectral.csr import CSR
 from nfgnn.spectral.lanczos import largest_eigenvalue
-from nfgnn.spectral.laplacian import LambdaMax, ScaledLaplacian, scaled_laplacian
+from nfgnn.spectral.laplacian import LambdaMax, ScaledLaplacian, normalised, scaled_laplacian
 from nfgnn.spectral.recurrence import (
+    Table,
     each_term,
+    folded_table,
     mix_terms,
     mixing_matrix,
     neighbourhood_means,
@@ -31,6 +33,7 @@ from nfgnn.spectral.recurrence import (
     polynomial_terms,
     recurrence_terms,
 )
+from nfgnn.spectral.torch_backend import step
 
 __all__ = [
     "BASES",
@@ -45,16 +48,20 @@ __all__ = [
     "Monomial",
     "Response",
     "ScaledLaplacian",
+    "Table",
     "chebyshev_nodes",
     "each_term",
+    "folded_table",
     "initial_response",
     "largest_eigenvalue",
     "mix_terms",
     "mixing_matrix",
     "neighbourhood_means",
+    "normalised",
     "paired_terms",
     "polynomial_terms",
     "recurrence_terms",
     "resolve_basis",
     "scaled_laplacian",
+    "step",
 ]

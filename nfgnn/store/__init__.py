@@ -1,11 +1,55 @@
-"""The recurrence of a graph that does not fit: its terms on disk, within a budget of memory, on one machine or many.
+"""Compute the polynomial terms of a graph that does not fit into memory, and read them back.
 
-:class:`Store` is what `nfgnn precompute` leaves behind and what Algorithm 2 trains on; :func:`write_store` makes
-one from terms in memory. :mod:`nfgnn.store.loader` gives a trainer its batches of rows, :mod:`nfgnn.store.new_nodes` the
-rows of nodes that came later.
+A **store** is a folder with the terms of every node. :func:`nfgnn.store.precompute` creates one;
+data flows through these modules:
+
+1. ``source.py``: the graph, in memory or read in blocks (:class:`Source`);
+2. ``plan.py``: how the work is divided and what it costs (``memory_budget.py``,
+   ``machine_speed.py``); ``precompute.py`` runs it and keeps its state in ``workspace.py``;
+3. ``feature_blocks.py``: scaled features in blocks of columns; ``disk_laplacian.py``: the operator;
+4. ``column_block.py``: the terms of one block, with the operator in memory or, by
+   ``disk_backend.py``, on disk; ``executors.py``: blocks in this process or on Ray;
+5. ``assemble_rows.py``: rows from blocks; ``store.py``: the files of a store (``manifest.py``,
+   ``file_format.py``);
+6. ``row_loader.py``: row batches for training; ``new_node_terms.py``: rows of new nodes.
+
+:class:`StoreWriter` and :func:`write_store` write rows, :meth:`Store.rows` reads them.
 """
 
+from nfgnn.store.machine_speed import Speed
 from nfgnn.store.manifest import Manifest
-from nfgnn.store.store import Store, is_store, write_store
+from nfgnn.store.memory_budget import parse_memory, resident_bytes, return_freed_memory
+from nfgnn.store.new_node_terms import Neighbours, NewNodes, terms_of_new_nodes
+from nfgnn.store.plan import Plan, Settings, make_plan
+from nfgnn.store.precompute import plan_precompute, precompute
+from nfgnn.store.row_loader import Batch, MemoryRows, RowLoader, RowSource, stream_seed
+from nfgnn.store.source import MemorySource, Report, Source
+from nfgnn.store.store import Store, StoreWriter, is_store, write_store
 
-__all__ = ["Manifest", "Store", "is_store", "write_store"]
+__all__ = [
+    "Batch",
+    "Manifest",
+    "MemoryRows",
+    "MemorySource",
+    "Neighbours",
+    "NewNodes",
+    "Plan",
+    "Report",
+    "RowLoader",
+    "RowSource",
+    "Settings",
+    "Source",
+    "Speed",
+    "Store",
+    "StoreWriter",
+    "is_store",
+    "make_plan",
+    "parse_memory",
+    "plan_precompute",
+    "precompute",
+    "resident_bytes",
+    "return_freed_memory",
+    "stream_seed",
+    "terms_of_new_nodes",
+    "write_store",
+]

@@ -1,34 +1,24 @@
-"""What a store says about itself."""
+"""``manifest.json``: the description of a store."""
 
-import hashlib
 import json
-import os
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-import numpy as np
-import torch
-
 from nfgnn.errors import UserError
-from nfgnn.npyfile import disk_full
+from nfgnn.store.file_format import write_json
 
 FORMAT = 1
 FILE = "manifest.json"
-DTYPES: dict[str, tuple[torch.dtype, type[np.generic]]] = {
-    "float32": (torch.float32, np.float32),
-    "bfloat16": (torch.bfloat16, np.uint16),
-    "float16": (torch.float16, np.float16),
-}
-"""Precision of a store → the torch type, and the numpy type it lies on disk as (numpy has no bfloat16)."""
+WORK = "work"
+"""Folder inside a store that exists only until the store is complete."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that is needed to use a store, and to tell whether it is whole.
+    """Everything that is needed to use a store and to verify its files.
 
-    A model that is trained on the terms is defined by ``basis``, ``K``, ``self_loops``, ``lambda_max`` and the scaling
-    of the features: new nodes are served with the same ones.
+    ``basis``, ``K``, ``self_loops``, ``lambda_max`` and the scaling of the features define a model
+    that is trained on the terms. The terms of new nodes are computed with the same settings.
     """
 
     dataset: str
@@ -42,80 +32,57 @@ class Manifest:
     self_loops: bool
     lambda_max: float
     features: str
-    """How the features were scaled: a name of :data:`nfgnn.data.SCALINGS`, never ``auto``."""
+    """Scaling of the features: a name in :data:`nfgnn.data.SCALINGS`, never ``auto``."""
     feature_mean: list[float] | None
     feature_deviation: list[float] | None
     dtype: str
     class_names: list[str]
     metric: str
     masks: list[str]
-    """Which of ``train_mask``, ``val_mask``, ``test_mask`` came with the data."""
+    """Those of ``train_mask``, ``val_mask`` and ``test_mask`` that the dataset provides."""
     source: str
-    """Where the graph was read from."""
+    """Name or path that the graph was read from."""
     fingerprint: str
-    """Of the graph and of the settings that made the terms."""
+    """Hash of the graph and of the settings that determine the terms."""
     block_rows: int
-    """Rows under one checksum in the list of ``terms.npy``."""
+    """Rows of ``terms.npy`` per checksum."""
     checksums: dict[str, list[str]]
-    """File → the checksums of its blocks (of the array's bytes, header left out)."""
+    """For each file, the checksums of its blocks (array data without the header)."""
     format: int = FORMAT
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of the terms: rows, K + 1, features."""
+        """Shape of the terms: rows, K + 1, features."""
         return self.num_rows, self.K + 1, self.num_features
 
     def save(self, folder: Path) -> None:
-        """Write the manifest, last of all: a folder that has one is whole."""
+        """Write the manifest. It is written last: a store with a manifest is complete."""
         write_json(folder / FILE, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
+        """Read the manifest of a store; raise :class:`UserError` if the store is not usable."""
         path = folder / FILE
         if not path.is_file():
-            begun = (folder / "work").is_dir()
+            if (folder / WORK).is_dir():
+                raise UserError(
+                    f"{folder} is an unfinished store: run the same `nfgnn precompute` command "
+                    "again to complete it"
+                )
             raise UserError(
-                f"{folder} is an unfinished store: run the same `nfgnn precompute` command again to finish it"
-                if begun
-                else f"{folder} is not a store: it has no {FILE}; `nfgnn precompute DATASET --out {folder}` makes one"
+                f"{folder} is not a store: it has no {FILE}. "
+                f"Create a store with `nfgnn precompute DATASET --out {folder}`"
             )
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            if content.get("format") != FORMAT:
-                raise UserError(
-                    f"{path}: the store is of format {content.get('format')}, this version reads format {FORMAT}: "
-                    "precompute it again"
-                )
-            return cls(**{field.name: content[field.name] for field in fields(cls)})
-        except (
-            json.JSONDecodeError,
-            UnicodeDecodeError,
-            AttributeError,
-            KeyError,
-            TypeError,
-        ) as error:
+            version = content["format"]
+            if version == FORMAT:
+                return cls(**{field.name: content[field.name] for field in fields(cls)})
+        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
             raise UserError(
-                f"{path}: is damaged ({type(error).__name__}: {error}); precompute it again"
+                f"{path}: is damaged ({type(error).__name__}: {error}); precompute the store again"
             ) from None
-
-
-def write_json(path: Path, content: object, wait: bool = True) -> None:
-    """A JSON file that is there whole or not at all; on the disk when this returns, unless told not to wait."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1, ensure_ascii=False)
-            file.flush()
-            if wait:
-                os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        raise disk_full(error, path) from None
-
-
-def checksum(parts: Iterable[bytes | memoryview]) -> str:
-    """SHA-256 of bytes that come in pieces."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
+        raise UserError(
+            f"{path}: the store has format {version}, but this version of nfgnn reads format "
+            f"{FORMAT}; precompute the store again"
+        )

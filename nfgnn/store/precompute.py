@@ -1,4 +1,4 @@
-"""From a graph to a store, in a budget of memory."""
+"""`nfgnn precompute`: from a graph to a store, within a memory budget."""
 
 import hashlib
 import json
@@ -11,43 +11,31 @@ import torch
 
 from nfgnn.errors import UserError
 from nfgnn.npyfile import NpyFile
+from nfgnn.ray_cluster import Say
 from nfgnn.spectral import resolve_basis
-from nfgnn.store.assemble import assemble
-from nfgnn.store.calibrate import calibrate
-from nfgnn.store.cluster import Say
-from nfgnn.store.engines import ENGINES
-from nfgnn.store.features import read_scaling, write_columns
-from nfgnn.store.job import Job, block_folder
-from nfgnn.store.manifest import DTYPES, FILE, Manifest
-from nfgnn.store.memory import resident_bytes, return_freed_memory
-from nfgnn.store.operator import write_scale
+from nfgnn.store.assemble_rows import assemble_rows, open_writer
+from nfgnn.store.disk_laplacian import DiskLaplacian
+from nfgnn.store.executors import make_executor
+from nfgnn.store.feature_blocks import read_scaling, write_feature_blocks
+from nfgnn.store.file_format import DTYPES
+from nfgnn.store.machine_speed import measure_speed
+from nfgnn.store.manifest import FILE, WORK, Manifest
+from nfgnn.store.memory_budget import remaining_memory, resident_bytes, return_freed_memory
 from nfgnn.store.plan import Plan, Settings, make_plan
 from nfgnn.store.source import Report, Source
 from nfgnn.store.store import Store
-from nfgnn.store.store import write_columns as write_labels
+from nfgnn.store.workspace import Workspace
 
-_PARTS = 16  # blocks for a cluster at least, since blocks are what its workers share
+_SORT_SHARE = 0.8  # of the remaining memory, for sorting the edges
+_SCALING_SHARE = 0.25  # the same for scaling the features
 
 
-def _silent(what: str, done: int, total: int) -> None:
+def _no_report(stage: str, done: int, total: int) -> None:
     pass
 
 
-def plan(source: Source, out: str | Path, settings: Settings, engine: str = "local") -> Plan:
-    """How :func:`precompute` would cut the work, and what it would take; nothing is written."""
-    _check(settings)
-    n = source.num_nodes
-    entries = source.num_entries + (n if settings.self_loops else 0)
-    base = resident_bytes()  # before calibrating, which needs some for a moment
-    kept = len(_kept(source, settings.rows))
-    on_device = settings.device == "cuda" or (
-        settings.device == "auto" and torch.cuda.is_available()
-    )
-    free = torch.cuda.mem_get_info()[0] if on_device else 0
-    return make_plan(
-        n, entries, source.num_features, kept, settings, base=base, speed=calibrate(n, Path(out)), out=Path(out),
-        device_memory=free, parts=1 if engine == "local" else _PARTS,
-    )  # fmt: skip
+def _no_output(line: str) -> None:
+    pass
 
 
 def precompute(
@@ -58,134 +46,179 @@ def precompute(
     engine: str = "local",
     address: str | None = None,
     chosen: Plan | None = None,
-    report: Report = _silent,
-    say: Say = lambda text: None,
+    report: Report = _no_report,
+    say: Say = _no_output,
 ) -> Store:
     r"""Compute the terms :math:`p_k(\tilde L) X` of a graph and write them as a store.
 
-    Stages: the graph in compressed rows, the scaled features in blocks of columns, the terms of every block, the rows
-    put together. Each leaves files that are there whole or not at all; the same call after a kill goes on.
+    The stages are: sort the edges into a CSR matrix, scale the features and divide their columns
+    into blocks, compute the terms of every block, assemble rows. Every stage writes its files
+    atomically, so the same call resumes the work after an interruption.
 
     Args:
         source: the graph.
-        out: the store's folder.
-        settings: what to compute, in how much memory.
-        engine: a name of ``ENGINES``.
-        address: of a Ray cluster.
-        chosen: a plan made before.
-        report: told of progress.
-        say: told single facts.
+        out: folder of the store.
+        settings: what to compute, and the memory for it.
+        engine: where blocks are computed, ``"local"`` or ``"ray"``.
+        address: address of a Ray cluster.
+        chosen: a plan from :func:`plan_precompute`; by default one is made.
+        report: receives progress.
+        say: receives single lines for the user.
     """
-    if engine not in ENGINES:
-        raise UserError(f"--engine {engine} is not known: choose one of {', '.join(ENGINES)}")
+    executor = make_executor(engine, address, say)
     return_freed_memory()
-    folder, mark = Path(out), _fingerprint(source, settings)
+    folder = Path(out)
+    fingerprint = _fingerprint(source, settings)
     if (folder / FILE).is_file():
-        if Manifest.read(folder).fingerprint != mark:
+        if Manifest.read(folder).fingerprint != fingerprint:
             raise UserError(
-                f"{folder} holds a store of another graph or other settings: choose another --out"
+                f"{folder} holds a store of another graph or with other settings: "
+                "choose another --out"
             )
-        shutil.rmtree(folder / "work", ignore_errors=True)
+        shutil.rmtree(folder / WORK, ignore_errors=True)
         return Store.open(folder)
-    job = _job(source, folder, settings, mark, chosen, say, engine)
-    if not all(block_folder(job.work, block).is_dir() for block in range(job.plan.blocks)):
-        room = max(settings.memory - resident_bytes(), settings.memory // 4)
-        source.write_pattern(job.graph, int(0.8 * room), settings.self_loops, report)
-        write_scale(job.graph)
-        write_columns(source, settings.features, job.plan.bounds, job.work, room // 4, report)
-        ENGINES[engine](job, report, say, address)
-    return _finish(source, job, folder, report)
-
-
-def _job(
-    source: Source,
-    folder: Path,
-    settings: Settings,
-    mark: str,
-    chosen: Plan | None,
-    say: Say,
-    engine: str,
-) -> Job:
-    """Begin, or go on with what is there."""
-    work = folder / "work"
-    if (work / "plan.json").is_file():
-        job = Job.load(work)
-        if job.fingerprint != mark:
-            raise UserError(f"{folder} holds unfinished work of another graph or other settings: choose another --out "
-                            "or delete it")  # fmt: skip
-        say("going on with the unfinished work, as it was planned")
-        return job
-    if folder.exists() and any(path.name != "work" for path in folder.iterdir()):
-        raise UserError(f"{folder} is not empty: choose another --out")
-    chosen = chosen or plan(source, folder, settings, engine)
-    if chosen.disk_bytes > chosen.free_bytes:
-        raise UserError(
-            f"{folder}: {chosen.disk_bytes / 1e9:.1f} GB of disk are needed, {chosen.free_bytes / 1e9:.1f} GB are "
-            "free: make room, or keep fewer values (--rows labelled, --dtype bfloat16, a smaller --K)"
+    workspace = _resume(folder, fingerprint)
+    if workspace is None:
+        chosen = chosen or plan_precompute(source, folder, settings, engine)
+        workspace = _start(source, folder, settings, chosen, fingerprint)
+    else:
+        say("resuming unfinished work with its original plan")
+    if workspace.missing_blocks():
+        memory = remaining_memory(settings.memory)
+        source.write_pattern(
+            workspace.graph, int(_SORT_SHARE * memory), settings.self_loops, report
         )
-    work.mkdir(parents=True, exist_ok=True)
-    nodes = _kept(source, settings.rows)
-    with NpyFile.create(work / "nodes.npy", np.int64, nodes.shape) as file:
+        DiskLaplacian(workspace.graph).write_scale()
+        write_feature_blocks(source, workspace, int(_SCALING_SHARE * memory), report)
+        executor.run(workspace, report)
+    return _finish(source, workspace, folder, report)
+
+
+def plan_precompute(
+    source: Source, out: str | Path, settings: Settings, engine: str = "local"
+) -> Plan:
+    """Return how :func:`precompute` would divide the work and what it would cost.
+
+    Nothing is written.
+    """
+    _validate(settings)
+    held = resident_bytes()  # measuring the speed needs some memory for a moment
+    on_gpu = settings.device == "cuda"
+    if settings.device == "auto":
+        on_gpu = torch.cuda.is_available()
+    return make_plan(
+        source.num_nodes,
+        source.num_entries + (source.num_nodes if settings.self_loops else 0),
+        source.num_features,
+        len(_stored_nodes(source, settings.rows)),
+        settings,
+        base=held,
+        speed=measure_speed(source.num_nodes, Path(out)),
+        out=Path(out),
+        device_memory=torch.cuda.mem_get_info()[0] if on_gpu else 0,
+        parts=make_executor(engine, None, _no_output).min_blocks,
+    )
+
+
+def _resume(folder: Path, fingerprint: str) -> Workspace | None:
+    """Return the workspace of an interrupted call, if there is one."""
+    work = folder / WORK
+    if not Workspace.plan_file(work).is_file():
+        return None
+    workspace = Workspace.load(work)
+    if workspace.fingerprint != fingerprint:
+        raise UserError(
+            f"{folder} holds unfinished work of another graph or with other settings: "
+            "choose another --out or delete the folder"
+        )
+    return workspace
+
+
+def _start(
+    source: Source, folder: Path, settings: Settings, plan: Plan, fingerprint: str
+) -> Workspace:
+    """Create a workspace."""
+    if folder.exists() and any(path.name != WORK for path in folder.iterdir()):
+        raise UserError(f"{folder} is not empty: choose another --out")
+    if plan.disk_bytes > plan.free_bytes:
+        raise UserError(
+            f"{folder}: {plan.disk_bytes / 1e9:.1f} GB of disk space are needed, "
+            f"{plan.free_bytes / 1e9:.1f} GB are free. Free some space, or store fewer values "
+            "(--rows labelled, --dtype bfloat16, a smaller --K)"
+        )
+    workspace = Workspace(folder / WORK, settings, plan, fingerprint)
+    nodes = _stored_nodes(source, settings.rows)
+    with NpyFile.create(workspace.nodes_file, np.int64, nodes.shape) as file:
         file.write(0, nodes)
         file.finish()
-    job = Job(work, settings, chosen, mark)
-    job.save()
-    return job
+    workspace.save()
+    return workspace
 
 
-def _finish(source: Source, job: Job, folder: Path, report: Report) -> Store:
-    shutil.rmtree(job.graph, ignore_errors=True)  # room for the rows
-    for path in job.work.glob("x-*.npy"):
-        path.unlink()
-    nodes, settings, scaling = job.nodes.numpy(), job.settings, read_scaling(job.work)
-    masks = {key: mask[nodes] for key, mask in source.masks.items()}
-    checksums = {"terms": assemble(job, folder / "terms.npy", report)}
-    checksums |= write_labels(folder, nodes, source.y[nodes], masks)
-    Manifest(
-        dataset=source.name, num_nodes=source.num_nodes, num_rows=len(nodes), num_features=source.num_features,
-        num_classes=len(source.class_names), K=settings.K, basis=str(job.basis), self_loops=settings.self_loops,
-        lambda_max=settings.lambda_max, features=scaling.how,
-        feature_mean=None if scaling.mean is None else scaling.mean.tolist(),
-        feature_deviation=None if scaling.deviation is None else scaling.deviation.tolist(), dtype=settings.dtype,
-        class_names=source.class_names, metric=source.metric, masks=list(masks), source=source.source,
-        fingerprint=job.fingerprint, block_rows=job.block_rows, checksums=checksums,
-    ).save(folder)  # fmt: skip
-    shutil.rmtree(job.work, ignore_errors=True)
-    return Store.open(folder)
-
-
-def _check(settings: Settings) -> None:
-    if settings.rows not in ("labelled", "all"):
-        raise UserError(f"--rows {settings.rows} is not known: choose labelled or all")
-    if settings.dtype not in DTYPES:
-        raise UserError(f"--dtype {settings.dtype} is not known: choose one of {', '.join(DTYPES)}")
-    if settings.K < 0:
-        raise UserError(
-            f"--K is the degree of the polynomials and must not be negative, got {settings.K}"
+def _finish(source: Source, workspace: Workspace, folder: Path, report: Report) -> Store:
+    """Assemble the rows, complete the store and delete the workspace."""
+    # The graph and the features are not needed any more; the rows need the space.
+    shutil.rmtree(workspace.graph, ignore_errors=True)
+    for block in range(workspace.plan.blocks):
+        workspace.features_file(block).unlink(missing_ok=True)
+    nodes = workspace.nodes.numpy()
+    settings = workspace.settings
+    with open_writer(workspace, folder) as writer:
+        assemble_rows(workspace, writer, report)
+        store = writer.finish(
+            nodes=nodes,
+            y=source.y[nodes],
+            masks={name: mask[nodes] for name, mask in source.masks.items()},
+            num_nodes=source.num_nodes,
+            scaling=read_scaling(workspace),
+            class_names=source.class_names,
+            basis=str(workspace.basis),
+            self_loops=settings.self_loops,
+            lambda_max=settings.lambda_max,
+            dataset=source.name,
+            metric=source.metric,
+            source=source.source,
+            fingerprint=workspace.fingerprint,
         )
+    shutil.rmtree(workspace.folder, ignore_errors=True)
+    return store
+
+
+def _validate(settings: Settings) -> None:
+    if settings.rows not in ("labelled", "all"):
+        raise UserError(f"unknown --rows {settings.rows}: choose labelled or all")
+    if settings.dtype not in DTYPES:
+        raise UserError(f"unknown --dtype {settings.dtype}: choose one of {', '.join(DTYPES)}")
+    if settings.K < 0:
+        raise UserError(f"--K is a polynomial degree and must be at least 0, got {settings.K}")
     if settings.device == "cuda" and not torch.cuda.is_available():
-        raise UserError("--device cuda: there is no GPU here; use --device cpu")
+        raise UserError("--device cuda: no GPU is available; use --device cpu")
     try:
         resolve_basis(settings.basis)
     except ValueError as error:
         raise UserError(str(error)) from None
 
 
-def _kept(source: Source, rows: str) -> np.ndarray:
-    nodes = np.arange(source.num_nodes) if rows == "all" else np.flatnonzero(source.y >= 0)
-    if not len(nodes):
+def _stored_nodes(source: Source, rows: str) -> np.ndarray:
+    """Return the nodes whose rows are stored."""
+    if rows == "all":
+        nodes = np.arange(source.num_nodes)
+    else:
+        nodes = np.flatnonzero(source.y >= 0)
+    if len(nodes) == 0:
         raise UserError(
-            f"{source.name}: no node has a label, so there is no row to keep; --rows all keeps all nodes"
+            f"{source.name}: no node has a label, so no rows would be stored; "
+            "use --rows all to store all nodes"
         )
     return nodes
 
 
 def _fingerprint(source: Source, settings: Settings) -> str:
-    """Of everything that decides the content of a store; not of the memory and the machine."""
-    what = {
-        key: value for key, value in asdict(settings).items() if key not in ("memory", "device")
-    }
-    what["basis"] = str(resolve_basis(settings.basis))
-    return hashlib.sha256(
-        json.dumps([source.fingerprint, what], sort_keys=True).encode()
-    ).hexdigest()
+    """Return a hash of everything that determines the content of a store."""
+    content = asdict(settings)
+    content["basis"] = str(resolve_basis(settings.basis))
+    # Memory and device determine how the work is done, not its result.
+    del content["memory"]
+    del content["device"]
+    text = json.dumps([source.fingerprint, content], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What is precomputed from: a graph in memory, or one that is read in blocks."""
+"""The graph that is precomputed: in memory, or read in blocks."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -14,11 +14,16 @@ from nfgnn.npyfile import NpyFile
 from nfgnn.spectral import scaled_laplacian
 
 Report = Callable[[str, int, int], None]
-"""Is told of progress: what is done, how far, of how many (0: not known)."""
+"""Receives progress: the stage, the amount done, and the total (0 if it is not known)."""
+
+MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 class Source(Protocol):
-    """A graph whose features and links come in blocks, such as :class:`nfgnn.data.LargeGraph`."""
+    """A graph whose features and edges are read in blocks.
+
+    Implemented by :class:`MemorySource` and by :class:`nfgnn.data.LargeGraph`.
+    """
 
     @property
     def name(self) -> str: ...
@@ -34,93 +39,101 @@ class Source(Protocol):
     def num_features(self) -> int: ...
     @property
     def num_entries(self) -> int:
-        """Entries of the adjacency matrix, or an upper bound of them."""
+        """Entries of the adjacency matrix, or an upper bound."""
 
     @property
-    def y(self) -> np.ndarray: ...
+    def y(self) -> np.ndarray:
+        """Labels ``[num_nodes]``, -1 for unlabelled nodes."""
+
     @property
     def class_names(self) -> list[str]: ...
     @property
     def masks(self) -> dict[str, np.ndarray]: ...
     @property
     def features(self) -> Callable[[int], Iterator[np.ndarray]]:
-        """Blocks of at most so many rows of the features, float32."""
+        """Returns the features as float32 blocks of at most the given number of rows."""
 
     def write_pattern(self, folder: Path, memory: int, self_loops: bool, report: Report) -> None:
-        """``indptr.npy`` and ``indices.npy`` of the adjacency matrix; also ``weight.npy`` and ``scale.npy`` where
-        links have weights."""
+        """Write ``indptr.npy`` and ``indices.npy`` of the adjacency matrix.
+
+        For a graph with edge weights, also write ``weight.npy`` and ``scale.npy``.
+        """
 
 
 class MemorySource:
-    """A graph in memory, checked by :func:`nfgnn.data.load_dataset`.
+    """A graph in memory, as :func:`nfgnn.data.load_dataset` returns it.
 
     Args:
         data: the graph.
-        source: where it was read from.
+        source: name or path that it was read from.
     """
 
     def __init__(self, data: Data, source: str = "memory") -> None:
-        self.data, self.source = data, source
-        self.name, self.metric = (
-            str(data.get("name") or "graph"),
-            str(data.get("metric") or "accuracy"),
-        )
+        self.data = data
+        self.source = source
+        self.name = str(data.get("name") or "graph")
+        self.metric = str(data.get("metric") or "accuracy")
         self.num_nodes, self.num_features = data.x.shape
         self.num_entries = data.edge_index.shape[1]
         self.y: np.ndarray = data.y.numpy()
         classes = data.get("class_names") or range(int(data.y.max()) + 1)
-        self.class_names = [str(c) for c in classes]
-        masks = ("train_mask", "val_mask", "test_mask")
-        self.masks: dict[str, np.ndarray] = {
-            key: data[key].numpy() for key in masks if data.get(key) is not None
-        }
+        self.class_names = [str(name) for name in classes]
+        self.masks: dict[str, np.ndarray] = {}
+        for key in MASKS:
+            if data.get(key) is not None:
+                self.masks[key] = data[key].numpy()
         self.fingerprint = self._fingerprint()
 
     def features(self, rows: int) -> Iterator[np.ndarray]:
+        """Yield the features in dense blocks of at most ``rows`` rows."""
         return dense_rows(self.data.x, rows)
 
     def write_pattern(self, folder: Path, memory: int, self_loops: bool, report: Report) -> None:
+        """Write the arrays of the adjacency matrix; see :class:`Source`."""
         operator = scaled_laplacian(
             self.data.edge_index, self.data.get("edge_weight"), self.num_nodes, self_loops
         )
         arrays = {
             "indptr": operator.indptr.numpy().astype(np.int64),
             "scale": operator.scale.numpy(),
+            "indices": operator.indices.numpy().astype(np.int32),
         }
-        arrays |= {} if operator.weight is None else {"weight": operator.weight.numpy()}
-        for name, array in (
-            arrays | {"indices": operator.indices.numpy().astype(np.int32)}
-        ).items():
-            part = folder / f"{name}.part"
-            with NpyFile.create(part, array.dtype, array.shape) as file:
+        if operator.weight is not None:
+            arrays["weight"] = operator.weight.numpy()
+        for name, array in arrays.items():
+            partial = folder / f"{name}.part"
+            with NpyFile.create(partial, array.dtype, array.shape) as file:
                 file.write(0, array)
                 file.finish()
-            part.replace(folder / f"{name}.npy")
+            partial.replace(folder / f"{name}.npy")
         report("writing the graph", 1, 1)
 
     def _fingerprint(self) -> str:
-        mark = hashlib.sha256()
         x = self.data.x
-        parts = (
-            [x] if x.layout == torch.strided else [x.crow_indices(), x.col_indices(), x.values()]
-        )
+        if x.layout == torch.strided:
+            parts = [x]
+        else:
+            parts = [x.crow_indices(), x.col_indices(), x.values()]
         parts += [self.data.edge_index, self.data.y]
-        parts += [] if self.data.get("edge_weight") is None else [self.data.edge_weight]
+        if self.data.get("edge_weight") is not None:
+            parts.append(self.data.edge_weight)
+        digest = hashlib.sha256()
         for part in parts:
-            mark.update(str(tuple(part.shape)).encode())
-            mark.update(part.contiguous().numpy().reshape(-1).view(np.uint8).data)
-        return mark.hexdigest()
+            digest.update(str(tuple(part.shape)).encode())
+            digest.update(part.contiguous().numpy().reshape(-1).view(np.uint8).data)
+        return digest.hexdigest()
 
 
 def dense_rows(x: Tensor, rows: int) -> Iterator[np.ndarray]:
-    """A matrix, dense or CSR, as dense blocks of at most so many rows."""
+    """Yield a dense or CSR matrix in dense blocks of at most ``rows`` rows."""
     for first in range(0, x.shape[0], rows):
         last = min(first + rows, x.shape[0])
         if x.layout == torch.strided:
             yield x[first:last].numpy()
             continue
-        start, stop = int(x.crow_indices()[first]), int(x.crow_indices()[last])
+        indptr = x.crow_indices()[first : last + 1]
+        entries = slice(int(indptr[0]), int(indptr[-1]))
+        row = np.repeat(np.arange(last - first), indptr.diff().numpy())
         block = np.zeros((last - first, x.shape[1]), np.float32)
-        row = np.repeat(np.arange(last - first), x.crow_indices()[first : last + 1].diff().numpy())
-        block[row, x.col_indices()[start:stop].numpy()] = x.values()[start:stop].numpy()
+        block[row, x.col_indices()[entries].numpy()] = x.values()[entries].numpy()
         yield block

@@ -1,14 +1,19 @@
-"""The terms of a graph on disk, a row after the other: what Algorithm 2 trains on.
+"""The terms of a graph on disk, one row per node, as training reads them.
 
-A store is a folder: ``terms.npy`` ``[rows, K + 1, features]``, where a row is one stretch of bytes, so that a random
-row costs one seek; ``nodes.npy``, ``y.npy`` and the masks that came with the data, one entry per row; and
-``manifest.json``, which says what they are and holds their checksums.
+A store is a folder with these files:
+
+- ``terms.npy`` ``[rows, K + 1, features]``: a row is contiguous, so reading one costs one seek;
+- ``nodes.npy``, ``y.npy`` and the masks of the dataset: one entry per row;
+- ``manifest.json``: the settings that the terms were computed with, and checksums of all files.
+
+:class:`StoreWriter` writes a store block by block, :class:`Store` reads rows of it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from types import TracebackType
+from typing import Literal
 
 import numpy as np
 import torch
@@ -17,27 +22,42 @@ from torch_geometric.data import Data
 
 from nfgnn.data import FeatureScaling
 from nfgnn.errors import UserError
-from nfgnn.store.manifest import DTYPES, FILE, Manifest, checksum
+from nfgnn.npyfile import NpyFile
+from nfgnn.store.file_format import (
+    DTYPES,
+    as_list,
+    checksum,
+    file_checksums,
+    make_scaling,
+    rows_per_checksum,
+)
+from nfgnn.store.manifest import FILE, WORK, Manifest
+from nfgnn.store.source import MASKS
 
 Verify = Literal["sizes", "checksums"]
-MASKS = ("train_mask", "val_mask", "test_mask")
-_BLOCK_BYTES = 2**26
 
 
 class Store:
-    """A finished store, opened for reading. Use :meth:`open`.
+    """A complete store, opened for reading with :meth:`open`.
 
     Args:
         path: its folder.
-        manifest: what it says of itself.
+        manifest: its description.
     """
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
-        self.path, self.manifest = path, manifest
+        self.path = path
+        self.manifest = manifest
 
     @classmethod
     def open(cls, path: str | Path, verify: Verify = "sizes") -> "Store":
-        """Open a store and check it: that every file is there and has its size, or also every byte of it."""
+        """Open a store and verify it.
+
+        Args:
+            path: folder of the store.
+            verify: ``"sizes"`` checks that all files exist with the right size and type,
+                ``"checksums"`` also reads them and compares checksums.
+        """
         folder = Path(path)
         store = cls(folder, Manifest.read(folder))
         for name in store.manifest.checksums:
@@ -48,156 +68,190 @@ class Store:
 
     @cached_property
     def terms(self) -> np.ndarray:
-        """Memory map ``[num_rows, K + 1, num_features]`` in the store's own precision (bfloat16 as uint16)."""
+        """Memory map ``[num_rows, K + 1, num_features]`` of the stored type (bfloat16 as uint16)."""
         return self._map("terms")
 
     @cached_property
     def nodes(self) -> Tensor:
-        """The node of every stored row, ascending."""
-        return self._column("nodes")
+        """The node of every row, in ascending order."""
+        return self._load("nodes")
 
     @cached_property
     def y(self) -> Tensor:
-        """The label of every stored row, -1 where there is none."""
-        return self._column("y")
+        """The label of every row, -1 for unlabelled nodes."""
+        return self._load("y")
 
     def rows(self, index: Tensor | np.ndarray | slice) -> Tensor:
-        """The terms of some rows in float32, ``[b, K + 1, num_features]``."""
-        at = index.cpu().numpy() if isinstance(index, Tensor) else index
-        return as_float(np.array(self.terms[at]), self.manifest.dtype)
+        """Return the terms of some rows in float32, ``[b, K + 1, num_features]``."""
+        if isinstance(index, Tensor):
+            index = index.cpu().numpy()
+        return DTYPES[self.manifest.dtype].decode(np.array(self.terms[index]))
 
     def labels(self) -> Data:
-        """The stored rows as a graph without links: labels and masks, for :func:`nfgnn.data.splits`; its ``rows``
-        are this store, so that a classifier can be fitted on it."""
+        """Return labels and masks of the rows, as a graph without edges.
+
+        The result can be split with :func:`nfgnn.data.split`. Its attribute ``rows`` is this
+        store, so that a classifier can be fitted on it.
+        """
         manifest = self.manifest
         data = Data(y=self.y, num_nodes=manifest.num_rows)
         for name in manifest.masks:
-            data[name] = self._column(name)
-        data.class_names, data.num_classes = manifest.class_names, manifest.num_classes
-        data.name, data.metric, data.rows = manifest.dataset, manifest.metric, self
+            data[name] = self._load(name)
+        data.class_names = manifest.class_names
+        data.num_classes = manifest.num_classes
+        data.name = manifest.dataset
+        data.metric = manifest.metric
         data.node_ids = self.nodes.numpy()
+        data.rows = self
         return data
 
     @property
     def scaling(self) -> FeatureScaling:
-        """The scaling of the features that the terms were made from, to be applied to those of new nodes."""
+        """The scaling of the features; apply it to the features of new nodes, too."""
         m = self.manifest
-        mean, deviation = (
-            None if v is None else torch.tensor(v) for v in (m.feature_mean, m.feature_deviation)
-        )
-        return FeatureScaling(m.features, mean, deviation)
+        return make_scaling(m.features, m.feature_mean, m.feature_deviation)
 
     def __repr__(self) -> str:
         m = self.manifest
-        return f"Store({m.dataset}, rows={m.num_rows}, K={m.K}, features={m.num_features}, basis={m.basis}, {m.dtype})"
+        return (
+            f"Store({m.dataset}, rows={m.num_rows}, K={m.K}, features={m.num_features}, "
+            f"basis={m.basis}, {m.dtype})"
+        )
 
-    def _column(self, name: str) -> Tensor:
+    def _load(self, name: str) -> Tensor:
         return torch.from_numpy(np.array(self._map(name)))
 
     def _map(self, name: str) -> np.ndarray:
+        """Return a memory map of a file after checking its shape and type."""
         path = self.path / f"{name}.npy"
         try:
             array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError:
-            raise UserError(f"{path}: is missing from the store; precompute it again") from None
+            raise UserError(f"{path}: is missing; precompute the store again") from None
         except (ValueError, OSError) as error:
             raise UserError(
-                f"{path}: is cut short or damaged ({error}); precompute it again"
+                f"{path}: is truncated or damaged ({error}); precompute the store again"
             ) from None
-        kind = (
-            DTYPES[self.manifest.dtype][1]
-            if name == "terms"
-            else np.bool_
-            if name in MASKS
-            else np.int64
-        )
-        shape = (
-            self.manifest.shape if name == "terms" else (self.manifest.num_rows, *array.shape[1:])
-        )
-        if array.shape != shape or array.dtype != kind:
+        shape: tuple[int, ...] = (self.manifest.num_rows, *array.shape[1:])
+        dtype: type[np.generic] = np.int64
+        if name == "terms":
+            shape = self.manifest.shape
+            dtype = DTYPES[self.manifest.dtype].numpy
+        elif name in MASKS:
+            dtype = np.bool_
+        if array.shape != shape or array.dtype != dtype:
             raise UserError(
-                f"{path}: holds {array.dtype} {list(array.shape)}, the manifest says {np.dtype(kind)} {list(shape)}; "
-                "precompute it again"
+                f"{path}: contains {array.dtype} {list(array.shape)}, but the manifest says "
+                f"{np.dtype(dtype)} {list(shape)}; precompute the store again"
             )
         return array
 
     def _verify(self, name: str) -> None:
-        path, expected = self.path / f"{name}.npy", self.manifest.checksums[name]
+        path = self.path / f"{name}.npy"
+        expected = self.manifest.checksums[name]
         found = file_checksums(path, self.manifest.block_rows if name == "terms" else None)
         for block, (a, b) in enumerate(zip(expected, found, strict=True)):
             if a != b:
                 raise UserError(
-                    f"{path}: block {block} of {len(expected)} is damaged; precompute the store again"
+                    f"{path}: block {block} of {len(expected)} is damaged; "
+                    "precompute the store again"
                 )
 
 
-def is_store(path: str | Path) -> bool:
-    """Whether this is the folder of a store, finished or not."""
-    return (Path(path) / FILE).is_file() or (Path(path) / "work").is_dir()
+class StoreWriter:
+    """Write a store: blocks of rows first, then everything else.
 
+    Args:
+        folder: folder of the store.
+        shape: shape ``[rows, K + 1, features]`` of the terms.
+        dtype: number type on disk, a name in ``DTYPES``.
+        checksums: checksums of the blocks that an interrupted writer has written.
+    """
 
-def as_float(array: np.ndarray, dtype: str) -> Tensor:
-    """Stored values → float32."""
-    raw = torch.from_numpy(array.view(np.int16) if dtype == "bfloat16" else array)
-    return (raw.view(torch.bfloat16) if dtype == "bfloat16" else raw).float()
+    def __init__(
+        self, folder: Path, shape: tuple[int, int, int], dtype: str, checksums: Iterable[str] = ()
+    ) -> None:
+        self.folder = folder
+        self.shape = shape
+        self.dtype = dtype
+        self.block_rows = rows_per_checksum(shape[1] - 1, shape[2], dtype)
+        self.checksums = list(checksums)
+        self._file = NpyFile.create(folder / "terms.npy", DTYPES[dtype].numpy, shape)
 
+    def __enter__(self) -> "StoreWriter":
+        return self
 
-def as_stored(x: Tensor, dtype: str) -> np.ndarray:
-    """float32 → the values that are stored, rounded to nearest."""
-    rounded = x.detach().cpu().to(DTYPES[dtype][0])
-    if dtype == "bfloat16":
-        return rounded.view(torch.int16).numpy().view(np.uint16)
-    array: np.ndarray = rounded.numpy()
-    return array
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
 
+    @property
+    def next_row(self) -> int:
+        """First row that is not written."""
+        return min(len(self.checksums) * self.block_rows, self.shape[0])
 
-def rows_per_block(K: int, num_features: int, dtype: str) -> int:
-    """Rows under one checksum: about 64 MiB of them."""
-    return max(
-        1, _BLOCK_BYTES // max(1, (K + 1) * num_features * np.dtype(DTYPES[dtype][1]).itemsize)
-    )
+    def write(self, rows: np.ndarray) -> None:
+        """Append the next ``block_rows`` rows (the last block may be shorter), encoded."""
+        self._file.write(self.next_row, rows)
+        self.checksums.append(checksum(rows))
 
+    def sync(self) -> None:
+        """Wait until all rows are on disk."""
+        self._file.sync()
 
-def file_checksums(path: Path, block_rows: int | None) -> list[str]:
-    """The checksums of an ``.npy`` file's rows, block by block, read without mapping it."""
-    with path.open("rb") as file:
-        shape, itemsize = _header(file)
-        row = itemsize * int(np.prod(shape[1:], dtype=np.int64))
-        step = (block_rows or max(1, shape[0])) * row
-        total = shape[0] * row
-        return [
-            checksum(_pieces(file, min(step, total - at))) for at in range(0, total, step or 1)
-        ] or [checksum([])]
-
-
-def _header(file: Any) -> tuple[tuple[int, ...], int]:
-    version = np.lib.format.read_magic(file)
-    read = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
-    shape, _, dtype = read(file)
-    return shape, dtype.itemsize
-
-
-def _pieces(file: Any, size: int, piece: int = 2**22) -> Iterator[bytes]:
-    while size > 0:
-        data = file.read(min(piece, size))
-        if not data:
-            return
-        size -= len(data)
-        yield data
-
-
-def write_columns(
-    folder: Path, nodes: np.ndarray, y: np.ndarray, masks: Mapping[str, np.ndarray]
-) -> dict[str, Any]:
-    """Write what a store holds beside its terms; returns the checksums."""
-    columns = {"nodes": nodes.astype(np.int64), "y": y.astype(np.int64), **masks}
-    for name, column in columns.items():
-        np.save(folder / f"{name}.npy", np.ascontiguousarray(column))
-    return {name: file_checksums(folder / f"{name}.npy", None) for name in columns}
+    def finish(
+        self,
+        *,
+        nodes: np.ndarray,
+        y: np.ndarray,
+        masks: Mapping[str, np.ndarray],
+        num_nodes: int,
+        scaling: FeatureScaling,
+        class_names: list[str],
+        basis: str,
+        self_loops: bool,
+        lambda_max: float,
+        dataset: str,
+        metric: str,
+        source: str,
+        fingerprint: str | None,
+    ) -> Store:
+        """Write nodes, labels, masks and the manifest, and open the store."""
+        self._file.finish()
+        checksums = {"terms": self.checksums}
+        columns = {"nodes": nodes.astype(np.int64), "y": y.astype(np.int64), **masks}
+        for name, column in columns.items():
+            path = self.folder / f"{name}.npy"
+            np.save(path, np.ascontiguousarray(column))
+            checksums[name] = file_checksums(path)
+        manifest = Manifest(
+            dataset=dataset,
+            num_nodes=num_nodes,
+            num_rows=self.shape[0],
+            num_features=self.shape[2],
+            num_classes=len(class_names),
+            K=self.shape[1] - 1,
+            basis=basis,
+            self_loops=self_loops,
+            lambda_max=lambda_max,
+            features=scaling.how,
+            feature_mean=as_list(scaling.mean),
+            feature_deviation=as_list(scaling.deviation),
+            dtype=self.dtype,
+            class_names=class_names,
+            metric=metric,
+            masks=list(masks),
+            source=source,
+            fingerprint=fingerprint or self.checksums[0],
+            block_rows=self.block_rows,
+            checksums=checksums,
+        )
+        manifest.save(self.folder)
+        return Store.open(self.folder)
 
 
 def write_store(
@@ -210,47 +264,53 @@ def write_store(
     num_nodes: int | None = None,
     dtype: str = "float32",
     scaling: FeatureScaling | None = None,
-    **about: Any,
+    class_names: list[str] | None = None,
+    basis: str = "chebyshev",
+    self_loops: bool = False,
+    lambda_max: float = 2.0,
+    dataset: str = "graph",
+    metric: str = "accuracy",
+    source: str = "memory",
+    fingerprint: str | None = None,
 ) -> Store:
-    """Write terms that are in memory.
+    """Write terms that are in memory as a store.
 
     Args:
-        path: the folder, which must not hold a store.
+        path: folder of the store.
         terms: ``[rows, K + 1, features]``.
-        y: ``[rows]``, -1 for unknown.
+        y: ``[rows]``, -1 for unlabelled nodes.
         nodes: the node of every row; by default row i is node i.
         masks: ``train_mask``, ``val_mask``, ``test_mask``, each ``[rows]`` or ``[rows, splits]``.
-        num_nodes: nodes of the whole graph.
-        dtype: precision on disk.
-        scaling: of the features, for the manifest.
-        **about: other fields of :class:`Manifest`: ``basis``, ``self_loops``, ``lambda_max``, ``dataset``, ``source``,
-            ``class_names``, ``metric``, ``fingerprint``.
+        num_nodes: nodes of the whole graph; by default the number of rows.
+        dtype: number type on disk.
+        scaling: scaling of the features.
+        class_names: names of the classes; by default their numbers.
+        basis, self_loops, lambda_max: how the terms were computed.
+        dataset, metric, source, fingerprint: see :class:`Manifest`.
     """
-    folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
     rows, orders, features = terms.shape
-    nodes = torch.arange(rows) if nodes is None else nodes
-    kept = {name: mask.numpy() for name, mask in (masks or {}).items()}
-    checksums = write_columns(folder, nodes.numpy(), y.numpy(), kept)
-    np.save(folder / "terms.npy", as_stored(terms, dtype))
-    block_rows = rows_per_block(orders - 1, features, dtype)
-    checksums["terms"] = file_checksums(folder / "terms.npy", block_rows)
-    scaling = scaling or FeatureScaling("raw")
-    classes = about.pop("class_names", None) or [str(c) for c in range(int(y.max()) + 1)]
-    defaults: dict[str, Any] = {
-        "basis": "chebyshev",
-        "self_loops": False,
-        "lambda_max": 2.0,
-        "dataset": "graph",
-        "source": "memory",
-    }
-    defaults |= {"metric": "accuracy", "fingerprint": checksums["terms"][0]}
-    manifest = Manifest(
-        num_nodes=num_nodes or rows, num_rows=rows, num_features=features, num_classes=len(classes), K=orders - 1,
-        features=scaling.how, feature_mean=None if scaling.mean is None else scaling.mean.tolist(),
-        feature_deviation=None if scaling.deviation is None else scaling.deviation.tolist(),
-        dtype=dtype, class_names=classes, masks=list(kept), block_rows=block_rows, checksums=checksums,
-        **(defaults | about),
-    )  # fmt: skip
-    manifest.save(folder)
-    return Store.open(folder)
+    folder = Path(path)
+    with StoreWriter(folder, (rows, orders, features), dtype) as writer:
+        for block in terms.split(writer.block_rows):
+            writer.write(DTYPES[dtype].encode(block))
+        return writer.finish(
+            nodes=np.arange(rows) if nodes is None else nodes.numpy(),
+            y=y.numpy(),
+            masks={name: mask.numpy() for name, mask in (masks or {}).items()},
+            num_nodes=num_nodes or rows,
+            scaling=scaling or FeatureScaling("raw"),
+            class_names=class_names or [str(c) for c in range(int(y.max()) + 1)],
+            basis=basis,
+            self_loops=self_loops,
+            lambda_max=lambda_max,
+            dataset=dataset,
+            metric=metric,
+            source=source,
+            fingerprint=fingerprint,
+        )
+
+
+def is_store(path: str | Path) -> bool:
+    """Return whether a path is a store, complete or not."""
+    folder = Path(path)
+    return (folder / FILE).is_file() or (folder / WORK).is_dir()

@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nfgnn.errors import UserError
 from nfgnn.nn.models import Scalable
-from nfgnn.store.loader import Batch, RowLoader, RowSource, stream_seed
+from nfgnn.store import Batch, RowLoader, RowSource, stream_seed
 from nfgnn.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from nfgnn.training.config import TrainingConfig
 from nfgnn.training.distributed import Processes

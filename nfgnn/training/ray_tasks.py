@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nfgnn.store.cluster import Say, ray_cluster
+from nfgnn.ray_cluster import Say, ray_cluster
 from nfgnn.training.jobs import Job, Place, train
 from nfgnn.training.records.database import Record
 

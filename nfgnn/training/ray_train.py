@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nfgnn.errors import UserError
-from nfgnn.store.cluster import ray_cluster
+from nfgnn.ray_cluster import ray_cluster
 from nfgnn.training.distributed import Processes
 from nfgnn.training.distributed_runs import from_plain, plain, run_in_processes
 from nfgnn.training.row_data import store_of

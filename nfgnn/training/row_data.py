@@ -11,8 +11,7 @@ from nfgnn.data import FeatureScaling, observed_part
 from nfgnn.errors import UserError
 from nfgnn.nn.models import Scalable, find_model
 from nfgnn.spectral import resolve_basis
-from nfgnn.store import Store
-from nfgnn.store.loader import MemoryRows, RowLoader, RowSource
+from nfgnn.store import MemoryRows, RowLoader, RowSource, Store
 from nfgnn.tensor_cache import TensorCache
 from nfgnn.training.config import RunConfig
 from nfgnn.training.minibatch import RowTask

@@ -1,4 +1,4 @@
-"""Small graphs for the tests of this room, and what their stores must hold."""
+"""Small graphs for tests of stores, and the terms that their stores must hold."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.spectral import polynomial_terms, resolve_basis, scaled_laplacian
-from nfgnn.store import Store
-from nfgnn.store.calibrate import Speed
-from nfgnn.store.plan import Plan, Settings, make_plan
-from nfgnn.store.source import MemorySource
+from nfgnn.store import MemorySource, Plan, Settings, Speed, Store, make_plan
 
 
 def small_graph(n: int = 60, features: int = 7, seed: int = 0, weighted: bool = False) -> Data:

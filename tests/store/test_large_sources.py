@@ -17,10 +17,7 @@ from pyarrow import csv, parquet
 from nfgnn.cli import main
 from nfgnn.data import REGISTRY, load_dataset, loaded_bytes, open_large
 from nfgnn.errors import UserError
-from nfgnn.store import Store
-from nfgnn.store.plan import Settings, parse_memory
-from nfgnn.store.precompute import precompute
-from nfgnn.store.source import MemorySource
+from nfgnn.store import MemorySource, Settings, Store, parse_memory, precompute
 
 
 def write_tables(folder: Path, ending: str, directed: bool = True) -> Path:
@@ -183,7 +180,7 @@ def test_the_command(
     )
     monkeypatch.setattr(sys, "argv", [*line, "--memory", "lots"])
     main_ends(2)
-    assert "--memory lots is not understood" in capsys.readouterr().err
+    assert "--memory lots is not a size" in capsys.readouterr().err
 
 
 def main_ends(status: int) -> None:

@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 from nfgnn.data import FeatureScaling
 from nfgnn.errors import UserError
 from nfgnn.spectral import BASES
-from nfgnn.store import Store
-from nfgnn.store.plan import Settings
-from nfgnn.store.precompute import plan, precompute
-from nfgnn.store.source import MemorySource
+from nfgnn.store import MemorySource, Settings, Speed, Store, make_plan, plan_precompute, precompute
 
 
 def store_of(
@@ -110,7 +107,7 @@ def test_a_second_call_finds_the_store_and_other_settings_are_refused(tmp_path: 
     before = (store.path / "terms.npy").stat().st_mtime_ns
     assert store_of(data, tmp_path / "s", "streamed", 2).manifest == store.manifest
     assert (store.path / "terms.npy").stat().st_mtime_ns == before
-    with pytest.raises(UserError, match="holds a store of another graph or other settings"):
+    with pytest.raises(UserError, match="holds a store of another graph or with other settings"):
         store_of(data, tmp_path / "s", basis="monomial")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("mine")
@@ -122,20 +119,17 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     data = small_graph()
     for wrong, message in (
         ({"rows": "some"}, "--rows some"), ({"dtype": "int8"}, "--dtype int8"), ({"basis": "hermite"}, "unknown basis"),
-        ({"memory": 1000}, "is too little"), ({"device": "cuda"}, "no GPU"),
+        ({"memory": 1000}, "is too small"), ({"device": "cuda"}, "no GPU"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=message):
-            plan(MemorySource(data), tmp_path / "s", Settings(**wrong))  # type: ignore[arg-type]
+            plan_precompute(MemorySource(data), tmp_path / "s", Settings(**wrong))  # type: ignore[arg-type]
     data.y[:] = -1
     with pytest.raises(UserError, match="no node has a label"):
-        plan(MemorySource(data), tmp_path / "s", Settings())
+        plan_precompute(MemorySource(data), tmp_path / "s", Settings())
     assert not (tmp_path / "s").exists()
 
 
 def test_more_memory_is_never_slower_and_the_budget_is_kept(tmp_path: Path) -> None:
-    from nfgnn.store.calibrate import Speed
-    from nfgnn.store.plan import make_plan
-
     speed = Speed(1.3e-9, 1e-9, 1e-8, 8e-8, 1e-9)
     seconds = []
     for memory in np.linspace(1.2e9, 2e10, 40).astype(int).tolist():
@@ -156,9 +150,6 @@ def test_more_memory_is_never_slower_and_the_budget_is_kept(tmp_path: Path) -> N
 
 
 def test_a_busy_machine_does_not_change_the_cut(tmp_path: Path) -> None:
-    from nfgnn.store.calibrate import Speed
-    from nfgnn.store.plan import make_plan
-
     size, settings = (10_000_000, 200_000_000, 64, 500_000), Settings(memory=4 * 10**9)
     speeds = [
         Speed(g, e, 1e-8, 7e-8, d)

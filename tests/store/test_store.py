@@ -70,7 +70,7 @@ def test_a_cut_missing_or_foreign_file_is_named_on_opening(tmp_path: Path) -> No
     path = store.path / "terms.npy"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    with pytest.raises(UserError, match=r"terms\.npy: is cut short"):
+    with pytest.raises(UserError, match=r"terms\.npy: is truncated"):
         Store.open(store.path)
     np.save(path, np.zeros((40, 3, 6), np.float32))
     with pytest.raises(UserError, match="the manifest says float32"):

@@ -18,8 +18,7 @@ from nfgnn import NodeClassifier, ScalableNFGNN, split
 from nfgnn.cli import main
 from nfgnn.errors import UserError
 from nfgnn.nn.models.scalable_global import ScalableBernNet
-from nfgnn.store import Store
-from nfgnn.store.loader import MemoryRows, RowLoader
+from nfgnn.store import MemoryRows, RowLoader, Store
 from nfgnn.training import TrainingConfig
 from nfgnn.training import minibatch as rows_module
 from nfgnn.training.minibatch import RowTask, fit_rows
@@ -202,7 +201,7 @@ def test_a_damaged_store_or_checkpoint_is_named(tmp_path: Path) -> None:
     small_store(tmp_path / "store", graph())
     terms = tmp_path / "store" / "terms.npy"
     terms.write_bytes(terms.read_bytes()[:-1000])
-    with pytest.raises(UserError, match=r"terms\.npy: is cut short or damaged"):
+    with pytest.raises(UserError, match=r"terms\.npy: is truncated or damaged"):
         Store.open(tmp_path / "store")
     file = tmp_path / "seed.checkpoint"
     fit_rows(fresh(), task(), CONFIG, seed=1, checkpoint=file)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nfgnn.store.loader import MemoryRows, RowLoader, stream_seed
+from nfgnn.store import MemoryRows, RowLoader, stream_seed
 
 CPU = torch.device("cpu")
 ROW = 2 * 3  # values of a row below
@@ -91,7 +91,7 @@ def test_windows_are_made_of_far_apart_blocks() -> None:
     """48 blocks of 4 rows in 3 windows: each window spans nearly all of the index, and reads it in stretches."""
     rows = loader(192, 8, 64)
     for number in range(3):
-        places = rows.places(0, number).sort().values
+        places = rows.window_order(0, number).sort().values
         stretches = 1 + int((places.diff() != 1).sum())
         assert int(places[-1] - places[0]) > 120
         assert stretches <= 16

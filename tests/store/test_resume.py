@@ -4,6 +4,7 @@ import errno
 import os
 import resource
 import signal
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +17,7 @@ from nfgnn.data import csr_on_disk
 from nfgnn.data.edges import undirected
 from nfgnn.errors import UserError
 from nfgnn.npyfile import NpyFile
-from nfgnn.store import Store
-from nfgnn.store.plan import Settings
-from nfgnn.store.precompute import precompute
-from nfgnn.store.source import MemorySource
+from nfgnn.store import MemorySource, Settings, Store, precompute
 
 SETTINGS = Settings(K=4, basis="bernstein")
 MOMENTS = np.random.default_rng(0).random(10).tolist()
@@ -49,7 +47,7 @@ def writes(
     job: Callable[[], object], at: int | None, action: Callable[[], None], patch: pytest.MonkeyPatch
 ) -> int:
     """Run a job; ``action`` happens right before write number ``at``. Returns the number of writes."""
-    count, put, rename = 0, NpyFile._put, Path.replace
+    count, put, rename = 0, NpyFile._write_bytes, Path.replace
 
     def counted(function):  # type: ignore[no-untyped-def]
         def call(*args, **options):  # type: ignore[no-untyped-def]
@@ -62,7 +60,7 @@ def writes(
         return call
 
     with patch.context() as context:
-        context.setattr(NpyFile, "_put", counted(put))
+        context.setattr(NpyFile, "_write_bytes", counted(put))
         context.setattr(Path, "replace", counted(rename))
         job()
     return count
@@ -149,7 +147,7 @@ def test_a_real_limit_of_the_file_size_is_named(tmp_path: Path) -> None:
 
 def test_too_little_disk_is_said_before_anything_is_written(tmp_path: Path) -> None:
     source = MemorySource(small_graph())
-    with pytest.raises(UserError, match=r"GB of disk are needed, 0\.0 GB are free"):
+    with pytest.raises(UserError, match=r"GB of disk space are needed, 0\.0 GB are free"):
         precompute(
             source,
             tmp_path / "s",
@@ -160,21 +158,19 @@ def test_too_little_disk_is_said_before_anything_is_written(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("damage", "message"), [
-    (lambda data: data[:-5], "is cut short"),
+    (lambda data: data[:-5], "is truncated"),
     (lambda data: data[:-9] + bytes([data[-9] ^ 4]) + data[-8:], "is damaged"),
 ])  # fmt: skip
 def test_a_damaged_block_is_named_and_computed_anew(
     damage: Callable[[bytes], bytes], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from nfgnn.store import precompute as module
-
     work(tmp_path / "whole", "resident")
 
     def stop(*args: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "assemble", stop)
+        patch.setattr(sys.modules["nfgnn.store.precompute"], "assemble_rows", stop)
         with pytest.raises(KeyboardInterrupt):
             work(tmp_path / "s", "resident")
     path = tmp_path / "s/work/block-0001/terms-02.npy"

@@ -12,9 +12,7 @@ import torch
 from helpers.store_graphs import files_of, planned
 from torch_geometric.data import Data
 
-from nfgnn.store.plan import Settings
-from nfgnn.store.precompute import precompute
-from nfgnn.store.source import MemorySource
+from nfgnn.store import MemorySource, Settings, precompute
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SETTINGS = Settings(K=10, memory=10**9, features="raw")
