@@ -79,11 +79,11 @@ def tune(
     from nfgnn.cli._print import resumable
     from nfgnn.data import load_dataset
     from nfgnn.files import atomic_write
-    from nfgnn.paper.tune import Search, preset_table, run_search
+    from nfgnn.paper.search import Search, preset_table, run_search
+    from nfgnn.progress import Progress
     from nfgnn.training import RunConfig
     from nfgnn.training.device import resolve_device
     from nfgnn.training.records.database import Records
-    from nfgnn.work_progress import WorkDisplay
 
     start = time.perf_counter()
     resolve_device(device)
@@ -94,9 +94,9 @@ def tune(
     with (
         resumable("run the same command again to continue"),
         Records(storage) as records,
-        WorkDisplay(label) as display,
+        Progress(label) as progress,
     ):
-        outcome = run_search(search, records, display)
+        outcome = run_search(search, records, progress)
     command = values.command(
         "tune", dataset, model=model, protocol=protocol, trials=trials, seeds=seeds, preset=preset
     )

@@ -8,12 +8,12 @@ import pytest
 from nfgnn import load_dataset
 from nfgnn.errors import UserError
 from nfgnn.nn.models import MODELS
-from nfgnn.paper import tune
-from nfgnn.paper.search_spaces import NUMERIC, PAPER_GRID, search_space
-from nfgnn.paper.tune import BATCH, Outcome, Search, Trial, preset_table, run_search
+from nfgnn.paper.search import engine, tune
+from nfgnn.paper.search.spaces import NUMERIC, PAPER_GRID, search_space
+from nfgnn.paper.search.tune import BATCH, Outcome, Search, Trial, preset_table, run_search
+from nfgnn.progress import Progress
 from nfgnn.training import RunConfig
 from nfgnn.training.records.database import Record, Records
-from nfgnn.work_progress import WorkDisplay
 
 
 def searched(folder: Path, **changes) -> tuple[Search, Outcome, list[Record]]:
@@ -28,7 +28,7 @@ def searched(folder: Path, **changes) -> tuple[Search, Outcome, list[Record]]:
         **changes,
     )
     with Records(folder / "t.sqlite") as records:
-        outcome = run_search(search, records, WorkDisplay("tune", quiet=True))
+        outcome = run_search(search, records, Progress("tune", quiet=True))
         return search, outcome, records.all()
 
 
@@ -108,8 +108,8 @@ def test_going_on_is_the_same_as_never_having_stopped(
                 raise KeyboardInterrupt
             return trained(*arguments, **options)
 
-        trained = tune.train_runs
-        patch.setattr(tune, "train_runs", train_until_struck)
+        trained = engine.train_runs
+        patch.setattr(engine, "train_runs", train_until_struck)
         with pytest.raises(KeyboardInterrupt):
             searched(tmp_path / "struck", trials=10)
     _, resumed, _ = searched(tmp_path / "struck", trials=10)
@@ -120,7 +120,7 @@ def test_going_on_is_the_same_as_never_having_stopped(
 
 def test_a_batch_is_one_computation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU: settings that differ in numbers and seeds are trained together."""
-    monkeypatch.setattr(tune, "runs_at_once", lambda *_: 100)
+    monkeypatch.setattr(engine, "runs_at_once", lambda *_: 100)
     _, outcome, runs = searched(tmp_path, trials=BATCH)
     assert len(runs) == 2 * (BATCH + 1)
     together = [r.metrics["runs_together"] for r in runs]

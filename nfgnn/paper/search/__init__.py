@@ -1,0 +1,24 @@
+"""Searches for hyper-parameters.
+
+- :mod:`~nfgnn.paper.search.tune`: choose the settings of a model for one graph (``nfgnn tune``);
+  :mod:`~nfgnn.paper.search.spaces` holds the grids.
+- :mod:`~nfgnn.paper.search.preset_search`: search the shipped presets (``nfgnn tune --presets``);
+  :mod:`~nfgnn.paper.search.rounds` defines what is tried, :mod:`~nfgnn.paper.search.results` keeps
+  the results, :mod:`~nfgnn.paper.search.preset_files` writes the winners.
+- :mod:`~nfgnn.paper.search.engine`: what both share.
+"""
+
+from nfgnn.paper.search.preset_search import run_preset_search
+from nfgnn.paper.search.rounds import FAMILIES, ROUNDS, SEARCH
+from nfgnn.paper.search.tune import Outcome, Search, preset_table, run_search
+
+__all__ = [
+    "FAMILIES",
+    "ROUNDS",
+    "SEARCH",
+    "Outcome",
+    "Search",
+    "preset_table",
+    "run_preset_search",
+    "run_search",
+]

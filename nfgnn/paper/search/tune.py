@@ -1,0 +1,216 @@
+"""Choose the hyper-parameters of a model for one graph: ``nfgnn tune``.
+
+Optuna proposes settings, and a trial is one of them, scored by its mean validation accuracy on the
+search seeds. Test nodes are never scored. Trials come in batches that share the model's shape and
+only differ in numbers, because such runs can be trained as one computation.
+
+Every run is a record. The Optuna study is kept in memory only: the sampler is deterministic, so an
+interrupted search is repeated from the start and takes finished runs from the records. On a CPU it
+ends exactly as it would have without the interruption.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch_geometric.data import Data
+
+from nfgnn.errors import UserError
+from nfgnn.nn.models import find_model
+from nfgnn.paper.plan import FIRST_REPORT_SEED, SEARCH_SEEDS
+from nfgnn.paper.search.engine import Evaluator, mean, sample
+from nfgnn.paper.search.spaces import NUMERIC, Space, search_space
+from nfgnn.progress import Progress
+from nfgnn.training import RunConfig
+from nfgnn.training.presets import table_protocol
+from nfgnn.training.records.database import Record, Records
+
+BATCH = 8
+"""Number of trials that share the model's shape."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search of ``nfgnn tune``.
+
+    Args:
+        data: the graph.
+        model: name of the model.
+        protocol: how the nodes are split.
+        kind: ``"best"`` searches all forms of the model, ``"paper"`` the grid of the paper's form.
+        trials: number of settings to try, besides the preset.
+        seeds: search seeds, below 1000.
+        fixed: settings that are not searched.
+        device: where to train.
+    """
+
+    data: Data
+    model: str = "NFGNN"
+    protocol: str = "full"
+    kind: str = "best"
+    trials: int = 50
+    seeds: Sequence[int] = SEARCH_SEEDS
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    device: str = "auto"
+
+    def config(self, settings: Mapping[str, Any]) -> RunConfig:
+        """Return the preset with these settings over it."""
+        values = {**settings, **self.fixed}
+        name = self.data.get("name")
+        return RunConfig.resolve(self.model, values, name, self.protocol, self.kind)
+
+    def check(self) -> None:
+        """Raise an error if the seeds are reserved for reporting or the kind is unknown."""
+        if not self.seeds or not set(self.seeds) <= set(range(FIRST_REPORT_SEED)):
+            raise UserError(
+                "settings are chosen on seeds from 0 to 999: larger ones are for reported runs"
+            )
+        if self.kind not in ("best", "paper"):
+            raise UserError(f"there is no preset '{self.kind}' to search: choose best or paper")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Settings and their mean scores on the search seeds."""
+
+    settings: dict[str, Any]
+    val_accuracy: float
+    val_loss: float
+
+    def __str__(self) -> str:
+        return f"validation accuracy {100 * self.val_accuracy:.2f} %"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The trials of a search; ``trials[0]`` is the preset."""
+
+    trials: list[Trial]
+
+    @property
+    def best(self) -> Trial:
+        """Highest mean validation accuracy, then lowest mean validation loss, then the first."""
+        return max(self.trials, key=lambda trial: (trial.val_accuracy, -trial.val_loss))
+
+
+def run_search(search: Search, records: Records, progress: Progress) -> Outcome:
+    """Try ``search.trials`` settings and the preset."""
+    search.check()
+    sampler = _TPESampler(search)
+    evaluator = Evaluator(search.data, search.protocol, records, progress, search.device)
+    runs = (search.trials + 1) * len(search.seeds)
+    progress.start(runs, runs)
+    trials: list[Trial] = []
+    for batch in sample(sampler, lambda configs: evaluator.evaluate(configs, search.seeds)):
+        for settings, found in zip(sampler.batch, batch):
+            trial = Trial(settings, mean(found, "val_accuracy"), mean(found, "val_loss"))
+            trials.append(trial)
+            if len(trials) == 1:
+                progress.say(f"the preset: {trial}")
+            elif trial is Outcome(trials).best:
+                chosen = toml_values(settings, ", ")
+                progress.say(f"best of {len(trials) - 1}: {trial}  {chosen}")
+    return Outcome(trials)
+
+
+class _TPESampler:
+    """Optuna's tree-structured Parzen estimator, in batches of one shape. The preset comes first.
+
+    The seed is fixed, so the same scores lead to the same settings.
+    """
+
+    def __init__(self, search: Search) -> None:
+        try:
+            import optuna
+        except ImportError:
+            raise UserError(
+                "a search needs Optuna: pip install optuna, or install nfgnn with the extra 'tune'"
+            ) from None
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=4 * BATCH)
+        self._study = optuna.create_study(direction="maximize", sampler=sampler)
+        self._failed = optuna.trial.TrialState.FAIL
+        self._search = search
+        self._space: Space = search_space(find_model(search.model).name, search.kind, search.fixed)
+        self._asked: list[Any] = []
+        self._left = search.trials + 1
+        self.batch: list[dict[str, Any]] = []
+        """Settings of the last batch."""
+
+    def ask(self) -> list[RunConfig]:
+        """Return the preset, then batches of at most :data:`BATCH` configurations."""
+        if self._left == self._search.trials + 1:
+            preset = self._search.config({}).settings()
+            self.batch = [{name: preset[name] for name in self._space}]
+        else:
+            self._ask_study(min(BATCH, self._left))
+        self._left -= len(self.batch)
+        return [self._search.config(settings) for settings in self.batch]
+
+    def _ask_study(self, count: int) -> None:
+        """The first trial of a batch chooses its shape. Shapes that cannot be built are skipped."""
+        self._asked = []
+        self.batch = []
+        shape: dict[str, int] = {}
+        while len(self.batch) < count:
+            if shape:
+                self._study.enqueue_trial(shape)
+            trial = self._study.ask()
+            chosen = {name: _suggest(trial, name, len(self._space[name])) for name in self._space}
+            settings = {name: self._space[name][index] for name, index in chosen.items()}
+            if not self.batch and not _can_be_built(self._search.config(settings)):
+                self._study.tell(trial, state=self._failed)
+                continue
+            shape = {name: index for name, index in chosen.items() if name not in NUMERIC}
+            self._asked.append(trial)
+            self.batch.append(settings)
+
+    def tell(self, runs: Sequence[Sequence[Record]]) -> None:
+        """Pass the mean validation accuracies on to the study."""
+        for trial, found in zip(self._asked, runs):
+            self._study.tell(trial, mean(found, "val_accuracy"))
+
+
+def _suggest(trial: Any, name: str, count: int) -> int:
+    """Return the index of a value in its grid. Numbers are ordered, other settings are not."""
+    if name in NUMERIC:
+        return int(trial.suggest_int(name, 0, count - 1))
+    return int(trial.suggest_categorical(name, list(range(count))))
+
+
+def _can_be_built(config: RunConfig) -> bool:
+    try:
+        config.build(2, 2, 2)
+    except UserError:
+        return False
+    return True
+
+
+def preset_table(search: Search, outcome: Outcome, command: str) -> str:
+    """Return the best settings as a table of a preset file, with a comment on their choice."""
+    best = outcome.best
+    before = outcome.trials[0]
+    seeds = ", ".join(map(str, search.seeds))
+    path = ["paper"] if search.kind == "paper" else []
+    path += [table_protocol(search.protocol), str(search.data.get("name") or "graph")]
+    lines = [
+        f"# {command}",
+        f"# Mean validation accuracy on split seeds {seeds}: {100 * best.val_accuracy:.2f} %;",
+        f"# the preset before: {100 * before.val_accuracy:.2f} %. "
+        f"Best of {len(outcome.trials)} settings.",
+        f"[{'.'.join(_toml_key(part) for part in path)}]",
+        toml_values({**best.settings, **search.fixed}, "\n"),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def toml_values(settings: Mapping[str, Any], separator: str) -> str:
+    """Return ``key = value`` for every setting, in TOML."""
+    return separator.join(f"{name} = {json.dumps(value)}" for name, value in settings.items())
+
+
+def _toml_key(text: str) -> str:
+    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else json.dumps(text)
