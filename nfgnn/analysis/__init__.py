@@ -1,31 +1,46 @@
-"""Measures of graphs and filters: tensors in, tensors or plain numbers out.
+"""Measures of graphs and filters: pure functions from tensors to tensors or plain numbers.
 
-What surrounds a node: ``neighbourhood.py`` counts the classes of i-hop neighbourhoods without an n × n matrix;
-``homophily.py`` and ``entropy.py`` turn the counts into h and S of nodes, and links into measures of whole graphs;
-``spread.py`` says how much of the variety is more than chance. ``propositions.py`` has what one hop implies for two.
+Neighbourhoods and labels:
 
-The graph without labels: ``structure.py`` (degrees, components), ``spectrum.py`` (all eigenvalues, or their density),
-``smoothness.py`` (frequency of the features), ``translation.py`` (kernels centred at a node).
+- :mod:`nfgnn.analysis.neighbourhood`: class counts in the i-hop neighbourhoods of all nodes.
+- :mod:`nfgnn.analysis.homophily`: homophily and label entropy of nodes and of whole graphs.
+- :mod:`nfgnn.analysis.homophily_spread`: how much homophily varies beyond chance.
+- :mod:`nfgnn.analysis.propositions`: what homophily at one hop implies for two hops.
 
-Learned filters: ``responses.py`` (their curves), ``jaccard.py`` (are filters of similar neighbourhoods similar?),
-``intervals.py`` (accuracy by local homophily).
+Graphs without labels:
+
+- :mod:`nfgnn.analysis.structure`: degrees, components, bipartiteness.
+- :mod:`nfgnn.analysis.spectrum`: eigenvalues or their density, and the frequency of features.
+- :mod:`nfgnn.analysis.translation`: kernels centred at a node.
+
+Learned filters:
+
+- :mod:`nfgnn.analysis.responses`: frequency responses.
+- :mod:`nfgnn.analysis.jaccard`: whether nodes with similar neighbourhoods have similar filters.
 """
 
-from nfgnn.analysis.entropy import entropy_of_counts, label_entropy
 from nfgnn.analysis.homophily import (
+    accuracy_by_homophily,
+    entropy_of_counts,
     homophily,
+    homophily_interval,
     homophily_of_counts,
+    label_entropy,
     label_informativeness,
     local_homophily,
 )
-from nfgnn.analysis.intervals import accuracy_by_homophily
+from nfgnn.analysis.homophily_spread import homophily_spread
 from nfgnn.analysis.jaccard import JACCARD_INTERVALS, distance_by_jaccard
-from nfgnn.analysis.neighbourhood import class_counts, nested_class_counts
+from nfgnn.analysis.neighbourhood import adjacency_matrix, class_counts, nested_class_counts
 from nfgnn.analysis.propositions import preference_threshold, same_class_probability
 from nfgnn.analysis.responses import centre_frequency, filter_subsets, frequency_response
-from nfgnn.analysis.smoothness import feature_frequency
-from nfgnn.analysis.spectrum import Spectrum, eigenvalues, spectral_density, spectrum
-from nfgnn.analysis.spread import homophily_spread
+from nfgnn.analysis.spectrum import (
+    Spectrum,
+    eigenvalues,
+    feature_frequency,
+    spectral_density,
+    spectrum,
+)
 from nfgnn.analysis.structure import degree_histogram, structure
 from nfgnn.analysis.translation import energy_by_hop, hop_distance, translate
 
@@ -33,6 +48,7 @@ __all__ = [
     "JACCARD_INTERVALS",
     "Spectrum",
     "accuracy_by_homophily",
+    "adjacency_matrix",
     "centre_frequency",
     "class_counts",
     "degree_histogram",
@@ -44,6 +60,7 @@ __all__ = [
     "filter_subsets",
     "frequency_response",
     "homophily",
+    "homophily_interval",
     "homophily_of_counts",
     "homophily_spread",
     "hop_distance",

@@ -4,7 +4,7 @@
 filter for all nodes cannot fit? That takes two things. First, the graph must have nodes of both
 kinds: nodes whose neighbours mostly share their class, and nodes with fewer such neighbours than
 chance would give. Second, the variation of h must exceed chance, since chance alone gives nodes
-with few neighbours any value of h. The correlation ρ of :mod:`nfgnn.analysis.spread`
+with few neighbours any value of h. The correlation ρ of :mod:`nfgnn.analysis.homophily_spread`
 measures the second. Room is not a guaranteed gain: a model must infer from features and edges
 which pattern applies to a node.
 """

@@ -7,17 +7,23 @@ import torch
 from conftest import random_graph
 from torch_geometric.utils import homophily as pyg_homophily
 
-from nfgnn.analysis.homophily import homophily, label_informativeness, local_homophily
+from nfgnn.analysis import (
+    accuracy_by_homophily,
+    homophily,
+    label_entropy,
+    label_informativeness,
+    local_homophily,
+)
 from nfgnn.data import mixed_graph
 from nfgnn.errors import UserError
 
 
-def two_way(*links: tuple[int, int]) -> torch.Tensor:
-    return torch.tensor([*links, *((b, a) for a, b in links)]).T
+def two_way(*edges: tuple[int, int]) -> torch.Tensor:
+    return torch.tensor([*edges, *((b, a) for a, b in edges)]).T
 
 
 def test_by_hand() -> None:
-    # A path 0 - 1 - 2 - 3 of classes a a b b and a node 4 of class a without links.
+    # A path 0 - 1 - 2 - 3 of classes a a b b and a node 4 of class a without edges.
     edge_index, y = two_way((0, 1), (1, 2), (2, 3)), torch.tensor([0, 0, 1, 1, 0])
     local = local_homophily(edge_index, y)
     assert local[:4].tolist() == [1, 0.5, 0.5, 1]
@@ -47,23 +53,25 @@ def test_equals_pyg(seed: int) -> None:
         )
 
 
-def test_unlabelled_nodes_and_their_links_do_not_count() -> None:
-    links = two_way((0, 1), (1, 2), (2, 3), (3, 0))
+def test_unlabelled_nodes_and_their_edges_do_not_count() -> None:
+    edges = two_way((0, 1), (1, 2), (2, 3), (3, 0))
     y = torch.tensor([0, 0, 1, -1])
-    assert homophily(links, y) == homophily(two_way((0, 1), (1, 2)), y[:3])
-    assert label_informativeness(links, y) == label_informativeness(two_way((0, 1), (1, 2)), y[:3])
+    assert homophily(edges, y) == homophily(two_way((0, 1), (1, 2)), y[:3])
+    assert label_informativeness(edges, y) == label_informativeness(two_way((0, 1), (1, 2)), y[:3])
 
 
 def test_limits() -> None:
     bipartite, y = two_way((0, 1), (2, 3)), torch.tensor([0, 1, 0, 1])
     assert homophily(bipartite, y)["edge"] == 0
     assert homophily(bipartite, y)["adjusted"] == pytest.approx(-1)
-    assert label_informativeness(bipartite, y) == pytest.approx(1)  # the neighbour tells everything
+    assert label_informativeness(bipartite, y) == pytest.approx(
+        1
+    )  # a neighbour determines the class
     perfect = homophily(two_way((0, 2), (1, 3)), y)
     assert perfect == pytest.approx({"node": 1, "edge": 1, "class_insensitive": 1, "adjusted": 1})
 
 
-def test_random_links_have_no_adjusted_homophily() -> None:
+def test_random_edges_have_no_adjusted_homophily() -> None:
     data = mixed_graph(4000, shares=(0, 0, 1), degree=20)
     assert homophily(data.edge_index, data.y)["adjusted"] == pytest.approx(0, abs=0.01)
     assert label_informativeness(data.edge_index, data.y) == pytest.approx(0, abs=0.01)
@@ -76,6 +84,22 @@ def test_undefined_is_nan() -> None:
         assert math.isnan(label_informativeness(nothing, y))
 
 
-def test_an_unknown_convention_is_refused() -> None:
+def test_unknown_convention_is_an_error() -> None:
     with pytest.raises(UserError, match="isolated"):
         homophily(two_way((0, 1)), torch.tensor([0, 1]), isolated="maybe")
+
+
+def test_entropy_limits() -> None:
+    star = torch.tensor([[0, 0, 0, 0, 1, 2, 3, 4], [1, 2, 3, 4, 0, 0, 0, 0]])
+    uniform, one = torch.tensor([0, 0, 1, 2, 3]), torch.tensor([3, 1, 1, 1, 1])
+    assert float(label_entropy(star, uniform)[0]) == pytest.approx(math.log(4))
+    assert float(label_entropy(star, one)[0]) == pytest.approx(0, abs=1e-8)
+
+
+def test_accuracy_by_interval_of_homophily() -> None:
+    h = torch.tensor([0, 0.19, 3 / 5, 0.6, 1, 1, math.nan], dtype=torch.float64)
+    correct = torch.tensor([True, False, True, True, True, False, True])
+    result = accuracy_by_homophily(correct, h)
+    assert result.nodes.tolist() == [2, 0, 0, 2, 2]
+    assert result.accuracy[[0, 3, 4]].tolist() == [0.5, 1, 0.5]
+    assert result.accuracy[1:3].isnan().all()

@@ -1,4 +1,4 @@
-"""i-hop neighbourhoods against breadth-first search, h and S against their formulas written out."""
+"""i-hop neighbourhoods against all shortest paths, h and S against their formulas."""
 
 import math
 
@@ -20,14 +20,14 @@ Graph = tuple[Tensor, Tensor]
 def graphs(draw: st.DrawFn) -> Graph:
     n = draw(st.integers(2, 14))
     node = st.integers(0, n - 1)
-    links = draw(st.sets(st.tuples(node, node).filter(lambda e: e[0] < e[1]), max_size=24))
-    both = [*links, *((b, a) for a, b in links)]
+    edges = draw(st.sets(st.tuples(node, node).filter(lambda e: e[0] < e[1]), max_size=24))
+    both = [*edges, *((b, a) for a, b in edges)]
     y = draw(st.lists(st.integers(-1, 3), min_size=n, max_size=n))
     return torch.tensor(both, dtype=torch.long).reshape(-1, 2).T, torch.tensor(y)
 
 
 def distances(edge_index: Tensor, n: int) -> list[list[float]]:
-    """All distances by Floyd and Warshall's method, in plain Python."""
+    """Return all distances by the Floyd-Warshall algorithm."""
     d = [[0 if a == b else math.inf for b in range(n)] for a in range(n)]
     for a, b in edge_index.T.tolist():
         d[a][b] = 1
@@ -72,21 +72,13 @@ def test_one_hop_equals_pyg(graph: Graph) -> None:
     assert torch.allclose(local_homophily(edge_index, y).nan_to_num(0.0).float(), theirs)
 
 
-def test_entropy_at_its_ends() -> None:
-    star = torch.tensor([[0, 0, 0, 0, 1, 2, 3, 4], [1, 2, 3, 4, 0, 0, 0, 0]])
-    uniform, one = torch.tensor([0, 0, 1, 2, 3]), torch.tensor([3, 1, 1, 1, 1])
-    assert float(label_entropy(star, uniform)[0]) == pytest.approx(math.log(4))
-    assert float(label_entropy(star, one)[0]) == pytest.approx(0, abs=1e-8)
-
-
 def test_blocks_do_not_change_the_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = torch.Generator().manual_seed(0)
     one_way = torch.randint(0, 200, (2, 600), generator=generator)
     hub = torch.stack([torch.zeros(150, dtype=torch.long), torch.arange(1, 151)])
-    links = torch.cat([one_way, hub], 1)
-    edge_index = torch.cat(
-        [links, links.flip(0)], 1
-    )  # with repeated links and loops: the counts know sets only
+    edges = torch.cat([one_way, hub], 1)
+    # Repeated edges and loops must not count twice.
+    edge_index = torch.cat([edges, edges.flip(0)], 1)
     y = torch.randint(-1, 5, (200,), generator=generator)
     whole = nested_class_counts(edge_index, y, 3)
     rows: list[tuple[int, int]] = []
@@ -99,9 +91,9 @@ def test_blocks_do_not_change_the_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     assert all(torch.equal(a, b) for a, b in zip(whole, cut))
 
 
-def test_a_block_holds_what_it_promises() -> None:
-    links = torch.randint(0, 500, (2, 3000), generator=torch.Generator().manual_seed(1))
-    closed = closed_adjacency(torch.cat([links, links.flip(0)], 1), 500)
+def test_blocks_respect_their_budget() -> None:
+    edges = torch.randint(0, 500, (2, 3000), generator=torch.Generator().manual_seed(1))
+    closed = closed_adjacency(torch.cat([edges, edges.flip(0)], 1), 500)
     blocks = list(row_blocks(closed, 2, entries=2000))
     assert np.array_equal([b for a, b in blocks[:-1]], [a for a, b in blocks[1:]])
     assert (blocks[0][0], blocks[-1][1]) == (0, 500)

@@ -1,4 +1,4 @@
-"""The propositions against the transition matrix, their proofs' formulas, and simulated trees."""
+"""The propositions against the transition matrix, the formulas of the paper, and simulations."""
 
 import itertools
 import math
@@ -32,7 +32,7 @@ def test_powers_of_the_transition_matrix(classes: int, steps: int) -> None:
 
 
 @pytest.mark.parametrize("classes", CLASSES)
-def test_the_papers_formula(classes: int) -> None:
+def test_formula_of_the_paper(classes: int) -> None:
     for a in ALPHAS:
         paper = (2 * a * (a * classes - 2) + (3 - classes)) / (classes - 1)
         assert preference(a, classes) == pytest.approx(paper, abs=1e-12)
@@ -71,7 +71,7 @@ def test_simulation_agrees_within_its_error(alpha: float, classes: int, hops: in
     assert abs(estimate - same_class_probability(alpha, classes, hops)) < 4 * error
 
 
-def test_impossible_arguments() -> None:
+def test_invalid_arguments() -> None:
     for alpha, classes in itertools.product((-0.1, 1.1), (2, 5)):
         with pytest.raises(ValueError, match="alpha"):
             preference(alpha, classes)

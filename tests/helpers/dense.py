@@ -18,6 +18,11 @@ def normalised(A: Tensor) -> Tensor:
     return scale[:, None] * A * scale
 
 
+def laplacian(edge_index: Tensor, n: int) -> Tensor:
+    """L = I - D^-1/2 A D^-1/2."""
+    return torch.eye(n, dtype=torch.float64) - normalised(adjacency(edge_index, n))
+
+
 def scaled_laplacian(
     edge_index: Tensor, n: int, lambda_max: float = 2.0, weight: Tensor | None = None
 ) -> Tensor:
