@@ -13,16 +13,14 @@ class UserError(ValueError):
 
 
 def suggestion(given: str, choices: Iterable[str]) -> str:
-    """Return ``"; did you mean …?"`` with the most similar names, or an empty string."""
+    """Return ``"; did you mean …?"`` with the most similar name, or an empty string."""
     by_lower = {choice.lower(): choice for choice in choices}
-    close = get_close_matches(given.lower(), by_lower, n=2, cutoff=0.7)
-    if not close:
-        return ""
-    return f"; did you mean {' or '.join(by_lower[name] for name in close)}?"
+    close = get_close_matches(given.lower(), by_lower, n=1)
+    return f"; did you mean {by_lower[close[0]]}?" if close else ""
 
 
 def unknown_name(kind: str, given: str, choices: Iterable[str]) -> UserError:
-    """Return the error for a name that is not one of ``choices``, with similar ones suggested.
+    """Return the error for a name that is not one of ``choices``, with a similar one suggested.
 
     Args:
         kind: what the name stands for, such as ``"model"``.

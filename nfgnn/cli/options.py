@@ -42,9 +42,13 @@ class Choice:
         return name
 
     def complete(self, incomplete: str) -> list[str]:
-        """Return the names that start with what has been typed."""
-        typed = incomplete.lower()
-        return [name for lower, name in self.by_lower.items() if lower.startswith(typed)]
+        """Return the names that start with what has been typed.
+
+        Shells only accept completions that continue the typed letters, so that names are offered
+        in lower case where their own case does not fit.
+        """
+        matching = [name for name in self.by_lower.values() if name.startswith(incomplete)]
+        return matching or [name for name in self.by_lower if name.startswith(incomplete.lower())]
 
 
 MODELS = Choice("model", names.MODELS)

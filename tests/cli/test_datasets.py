@@ -1,35 +1,14 @@
-"""``nfgnn datasets`` as a user meets it."""
+"""``nfgnn datasets``: the list of data sets, and the card of a graph."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from nfgnn.cli import main
 from nfgnn.data import dataset_names
 
 Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Call:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["nfgnn", *arguments])
-        try:
-            main()
-            status = 0
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        return status, *capsys.readouterr()
-
-    return run
 
 
 def test_the_list_fits_a_terminal(call: Call) -> None:

@@ -1,0 +1,21 @@
+"""The names that options accept are those of the registries."""
+
+from nfgnn.cli import names
+from nfgnn.data import PROTOCOLS, SCALINGS, dataset_names
+from nfgnn.nn import MODELS
+from nfgnn.paper.items import ITEMS
+from nfgnn.spectral import BASES
+from nfgnn.store.file_format import DTYPES
+from nfgnn.training.presets import KINDS
+
+
+def test_names_are_those_of_the_registries() -> None:
+    """After an addition to a registry, add the name to nfgnn/cli/names.py too."""
+    assert tuple(dataset_names()) == names.DATASETS
+    assert tuple(sorted(MODELS)) == names.MODELS
+    assert tuple(PROTOCOLS) == names.PROTOCOLS
+    assert tuple(BASES) == names.BASES
+    assert tuple(SCALINGS) == names.SCALINGS
+    assert tuple(DTYPES) == names.DTYPES
+    assert tuple(ITEMS) == names.ITEMS
+    assert tuple(KINDS) == names.PRESETS

@@ -1,0 +1,66 @@
+"""``nfgnn train``: its JSON, its table, and the accuracy on real graphs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+QUICK = ("--protocol", "stratified", "--runs", "2", "--set", "epochs=15", "--set", "K=3")
+
+
+def test_json_has_the_documented_keys_and_is_reproducible(call, tmp_path: Path) -> None:
+    command = ("train", "karate", *QUICK, "--json")
+    status, out, _ = call(*command)
+    result = json.loads(out)
+    assert status == 0
+    assert set(result) >= {
+        "dataset",
+        "model",
+        "protocol",
+        "seeds",
+        "test_accuracy",
+        "val_accuracy",
+        "epochs",
+        "seconds",
+        "epoch_ms",
+        "device",
+        "config",
+        "run",
+    }
+    assert set(result["test_accuracy"]) == {"mean", "ci95", "std", "values"}
+    assert all(0 <= value <= 1 for value in result["test_accuracy"]["values"])
+    assert (result["dataset"], result["model"], result["seeds"]) == ("karate", "NFGNN", [0, 1])
+    assert (result["config"]["K"], result["config"]["epochs"]) == (3, 15)
+    again = json.loads(call(*command)[1])
+    assert again["test_accuracy"] == result["test_accuracy"]
+    assert (tmp_path / result["run"] / "run.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_names_are_accepted_in_any_case(call) -> None:
+    _, out, _ = call("train", "Karate", "--model", "nfgnn", *QUICK, "--preset", "BEST", "--json")
+    assert json.loads(out)["model"] == "NFGNN"
+
+
+def test_table_and_figure(call) -> None:
+    status, out, err = call("train", "karate", *QUICK, "--out", "here")
+    assert status == 0
+    assert "mean" in out
+    assert "±" in out
+    assert "here/run.png" in out
+    assert "seed 1: test acc" in err
+
+
+def train(*arguments: str, folder: Path) -> dict:
+    command = [sys.executable, "-m", "nfgnn", "train", *arguments, "--json"]
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return json.loads(result.stdout)
+
+
+def test_texas_and_cora_reach_the_documented_accuracy(data_root: Path, tmp_path: Path) -> None:
+    root = ("--root", str(data_root))
+    first = train("texas", *root, "--runs", "5", folder=tmp_path)
+    second = train("texas", *root, "--runs", "5", folder=tmp_path)
+    assert first["test_accuracy"]["mean"] > 0.88
+    assert first["test_accuracy"] == second["test_accuracy"]
+    cora = train("cora", "--protocol", "semi", *root, "--runs", "3", folder=tmp_path)
+    assert cora["test_accuracy"]["mean"] > 0.76
