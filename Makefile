@@ -1,4 +1,4 @@
-# `make help` lists the targets. Every target makes the environment it needs.
+# `make help` lists the targets. Every target installs the environment that it needs.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -7,13 +7,14 @@ DEV    := $(VENV)/.installed-dev
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test lint types browser docs clean
+.PHONY: help env demo test lint types browser docs dist check-dist clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "nfgnn needs Python 3.11 or newer; name one with: make PYTHON=python3.11 …"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "nfgnn needs Python 3.11 or newer: make PYTHON=python3.11 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
@@ -24,29 +25,40 @@ $(DEV): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(STAMP)
 
-env: $(STAMP)  ## make the virtual environment in .venv and install nfgnn into it
+env: $(STAMP)  ## create the virtual environment .venv and install nfgnn into it
 
 demo: $(STAMP)  ## train NFGNN on the built-in graph
 	$(BIN)/nfgnn train
 
-lint: $(DEV)  ## ruff
+lint: $(DEV)  ## run ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(DEV)  ## mypy, strict
+types: $(DEV)  ## run mypy in strict mode
 	$(BIN)/mypy
 
-browser:  ## chromium for the tests of the explorer, where apt-get may install it
-	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1; } \
-	  || echo "chromium is not here and cannot be installed: the tests of the explorer will be skipped"
+browser:  ## install Chromium for the tests of the explorer, if apt-get is available
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
+	       && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+	          chromium >/dev/null 2>&1; } \
+	  || echo "Chromium cannot be installed: the tests of the explorer will be skipped"
 
-test: lint types browser  ## lint, types and all tests
+test: lint types browser  ## run the checks: lint, types and all tests
 	$(BIN)/pytest -n 2 --dist worksteal
 
-docs: $(DEV)  ## build the documentation, warnings are errors
+docs: $(DEV)  ## build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-clean:  ## remove the environment and everything built
+dist: $(STAMP)  ## build wheel and sdist in dist/ and check them
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[dist]'
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+
+check-dist: dist  ## install the wheel into an empty environment and run commands
+	.ci/check-dist dist/*.whl
+
+clean:  ## remove the environment and everything that was built
 	rm -rf $(VENV) docs/_build build dist .mypy_cache .ruff_cache .pytest_cache
