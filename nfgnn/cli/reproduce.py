@@ -11,7 +11,6 @@ from nfgnn.cli import names, options, values
 app = typer.Typer()
 _ITEMS = options.Choice("item", (*names.ITEMS, "figures", "all"))
 _PRESETS = options.Choice("preset", ("best", "paper"))
-_FIRST_SEED = 1000
 
 
 def _validate_items(given: list[str]) -> list[str]:
@@ -52,7 +51,7 @@ def reproduce(
     seed: Annotated[
         int,
         typer.Option(min=0, help="First seed of split and model.", rich_help_panel=options.MODEL),
-    ] = _FIRST_SEED,
+    ] = names.FIRST_REPORT_SEED,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -128,7 +127,7 @@ def reproduce(
                         models=models,
                         runs=runs,
                         preset=preset,
-                        seed=None if seed == _FIRST_SEED else seed,
+                        seed=None if seed == names.FIRST_REPORT_SEED else seed,
                     )
                     found = collect(plan, root, records)
                     tables = make_tables(plan, found, command, result["notes"])

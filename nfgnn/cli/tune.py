@@ -7,15 +7,27 @@ from typing import Annotated
 
 import typer
 
-from nfgnn.cli import options, values
+from nfgnn.cli import names, options, values
+from nfgnn.errors import UserError
 
 app = typer.Typer()
 _PRESETS = options.Choice("preset", ("best", "paper"))
+_SHIPPED = "Presets of the package"
 
 
-@app.command(epilog="Example:  nfgnn tune texas --root DATA --trials 40 --out texas.toml")
+@app.command(
+    epilog="Example:  nfgnn tune texas --root DATA --trials 40 --out texas.toml   ·   "
+    "nfgnn tune --presets --missing",
+)
 def tune(
-    dataset: options.Dataset,
+    dataset: Annotated[
+        str | None,
+        typer.Argument(
+            help="Registered name, or folder or file of your own graph. Not with --presets.",
+            callback=options.validate_dataset,
+            autocompletion=options.DATASETS.complete,
+        ),
+    ] = None,
     protocol: options.Protocol = "full",
     seeds: Annotated[
         str,
@@ -67,11 +79,74 @@ def tune(
         ),
     ] = None,
     json_: options.Json = False,
+    presets: Annotated[
+        bool,
+        typer.Option(
+            "--presets",
+            help="Search the presets that the package ships, instead of those of one graph.",
+            rich_help_panel=_SHIPPED,
+        ),
+    ] = False,
+    missing: Annotated[
+        bool,
+        typer.Option(
+            "--missing", help="List what is not searched yet, and exit.", rich_help_panel=_SHIPPED
+        ),
+    ] = False,
+    from_records: Annotated[
+        bool,
+        typer.Option(
+            "--from-records", help="Train nothing: use --results.", rich_help_panel=_SHIPPED
+        ),
+    ] = False,
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write", help="Write the best settings to the preset files.", rich_help_panel=_SHIPPED
+        ),
+    ] = False,
+    rounds: Annotated[
+        str | None,
+        typer.Option(help="Only these rounds, separated by commas.", rich_help_panel=_SHIPPED),
+    ] = None,
+    cells: Annotated[
+        str | None,
+        typer.Option(
+            help="Only these graphs and protocols, such as texas:full,cora:semi.",
+            rich_help_panel=_SHIPPED,
+        ),
+    ] = None,
+    families: Annotated[
+        str | None,
+        typer.Option(help="Only these families of models.", rich_help_panel=_SHIPPED),
+    ] = None,
+    results: Annotated[
+        Path,
+        typer.Option(help="File of all configurations tried.", rich_help_panel=_SHIPPED),
+    ] = Path("results/search.parquet"),
 ) -> None:
     """Select hyper-parameters by validation accuracy, and write them as a table of a preset."""
+    if presets:
+        if dataset is not None:
+            raise UserError("--presets searches all graphs: leave DATASET out, or choose --cells")
+        report = _search_presets(
+            results, missing, from_records, write, rounds, cells, families, root, device
+        )
+        if json_:
+            print(json.dumps({"results": str(results), "report": report}))
+        else:
+            print("\n".join(report) or "nothing is missing")
+        return
+    if dataset is None:
+        raise UserError("DATASET is missing: name a graph, or search all with --presets")
     settings = values.settings(set_)
     columns = values.columns(column)
     chosen_seeds = values.numbers(seeds)
+    if not chosen_seeds or max(chosen_seeds) >= names.FIRST_REPORT_SEED:
+        raise UserError(
+            f"--seeds {seeds} is not valid: settings are selected on seeds from 0 to 999; "
+            "larger ones are for reported runs"
+        )
     options.check_output_folder(storage.parent)
     if out is not None:
         options.check_output_folder(out.parent)
@@ -124,3 +199,36 @@ def tune(
         print(json.dumps(result))
     elif out is None:
         print(table, end="")
+
+
+def _search_presets(
+    results: Path,
+    missing: bool,
+    from_records: bool,
+    write: bool,
+    rounds: str | None,
+    cells: str | None,
+    families: str | None,
+    root: Path | None,
+    device: str,
+) -> list[str]:
+    """Search the presets that the package ships, and return what was done or is missing."""
+    from nfgnn.cli._print import resumable
+    from nfgnn.paper.search import SEARCH, run_preset_search
+    from nfgnn.progress import Progress
+    from nfgnn.training.device import resolve_device
+
+    resolve_device(device)
+    with resumable("run the same command again to continue"), Progress("presets") as progress:
+        return run_preset_search(
+            results,
+            missing=missing,
+            from_records=from_records,
+            write=write,
+            rounds=values.words(rounds) or SEARCH,
+            cells=values.words(cells),
+            families=values.words(families),
+            root=root,
+            device=device,
+            progress=progress,
+        )

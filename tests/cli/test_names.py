@@ -4,6 +4,7 @@ from nfgnn.cli import names
 from nfgnn.data import PROTOCOLS, SCALINGS, dataset_names
 from nfgnn.nn import MODELS
 from nfgnn.paper.items import ITEMS
+from nfgnn.paper.plan import FIRST_REPORT_SEED
 from nfgnn.spectral import BASES
 from nfgnn.store.file_format import DTYPES
 from nfgnn.training.presets import KINDS
@@ -19,3 +20,4 @@ def test_names_are_those_of_the_registries() -> None:
     assert tuple(DTYPES) == names.DTYPES
     assert tuple(ITEMS) == names.ITEMS
     assert tuple(KINDS) == names.PRESETS
+    assert names.FIRST_REPORT_SEED == FIRST_REPORT_SEED
