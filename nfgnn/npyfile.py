@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -125,12 +124,7 @@ class NpyFile:
     def __enter__(self) -> "NpyFile":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def _write_header(self) -> None:

@@ -19,7 +19,7 @@ data flows through these modules:
 from nfgnn.store.machine_speed import Speed
 from nfgnn.store.manifest import Manifest
 from nfgnn.store.memory_budget import parse_memory, resident_bytes, return_freed_memory
-from nfgnn.store.new_node_terms import Neighbours, NewNodes, terms_of_new_nodes
+from nfgnn.store.new_node_terms import NewNodes, terms_of_new_nodes
 from nfgnn.store.plan import Plan, Settings, make_plan
 from nfgnn.store.precompute import plan_precompute, precompute
 from nfgnn.store.row_loader import Batch, MemoryRows, RowLoader, RowSource, stream_seed
@@ -31,7 +31,6 @@ __all__ = [
     "Manifest",
     "MemoryRows",
     "MemorySource",
-    "Neighbours",
     "NewNodes",
     "Plan",
     "Report",

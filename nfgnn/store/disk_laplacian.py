@@ -1,7 +1,6 @@
 r"""The normalised adjacency matrix :math:`\hat A = D^{-1/2} A D^{-1/2}` on disk."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,28 +75,20 @@ class DiskLaplacian:
         """
         scale = self._read("scale")
         n = scale.numel()
-        with ExitStack() as stack:
-            pointers = stack.enter_context(NpyFile.open(self._file("indptr")))
-            indices_file = stack.enter_context(NpyFile.open(self._file("indices")))
-            weight_file = None
-            if self._weighted:
-                weight_file = stack.enter_context(NpyFile.open(self._file("weight")))
-            for chunk in range(0, n, _ROWS):
-                bounds = pointers.read(chunk, min(chunk + _ROWS, n) + 1)
-                for first, last in _row_ranges(bounds, self.block_entries):
-                    start = int(bounds[first])
-                    stop = int(bounds[last])
-                    indptr = torch.from_numpy((bounds[first : last + 1] - start).astype(np.int32))
-                    indices = torch.from_numpy(indices_file.read(start, stop))
-                    weight = None
-                    if weight_file is not None:
-                        weight = torch.from_numpy(weight_file.read(start, stop))
-                    row_scale = scale[chunk + first : chunk + last]
-                    values = normalised(indptr, indices, weight, row_scale, scale).float()
-                    matrix = torch.sparse_csr_tensor(
-                        indptr, indices, values, (last - first, n), check_invariants=False
-                    )
-                    yield RowBlock(chunk + first, chunk + last, matrix)
+        for chunk in range(0, n, _ROWS):
+            bounds = self._read("indptr", chunk, min(chunk + _ROWS, n) + 1).numpy()
+            for first, last in _row_ranges(bounds, self.block_entries):
+                start = int(bounds[first])
+                stop = int(bounds[last])
+                indptr = torch.from_numpy((bounds[first : last + 1] - start).astype(np.int32))
+                indices = self._read("indices", start, stop)
+                weight = self._read("weight", start, stop) if self._weighted else None
+                row_scale = scale[chunk + first : chunk + last]
+                values = normalised(indptr, indices, weight, row_scale, scale).float()
+                matrix = torch.sparse_csr_tensor(
+                    indptr, indices, values, (last - first, n), check_invariants=False
+                )
+                yield RowBlock(chunk + first, chunk + last, matrix)
 
     @property
     def _weighted(self) -> bool:
@@ -106,9 +97,9 @@ class DiskLaplacian:
     def _file(self, name: str) -> Path:
         return self.folder / f"{name}.npy"
 
-    def _read(self, name: str) -> Tensor:
+    def _read(self, name: str, first: int = 0, last: int | None = None) -> Tensor:
         with NpyFile.open(self._file(name)) as file:
-            return torch.from_numpy(file.read_all())
+            return torch.from_numpy(file.read(first, len(file) if last is None else last))
 
 
 def _row_ranges(bounds: np.ndarray, entries: int) -> Iterator[tuple[int, int]]:

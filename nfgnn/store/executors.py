@@ -1,7 +1,6 @@
 """Where column blocks are computed: in this process, or on a Ray cluster."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -89,10 +88,8 @@ def _compute_on_worker(folder: str, block: int) -> None:
 
 def make_executor(engine: str, address: str | None, say: Say) -> BlockExecutor:
     """Return the executor for the option ``--engine``."""
-    engines: dict[str, Callable[[], BlockExecutor]] = {
-        "local": InProcess,
-        "ray": lambda: OnRay(address, say),
-    }
-    if engine not in engines:
-        raise UserError(f"unknown --engine {engine}: choose one of {', '.join(engines)}")
-    return engines[engine]()
+    if engine == "local":
+        return InProcess()
+    if engine == "ray":
+        return OnRay(address, say)
+    raise UserError(f"unknown --engine {engine}: choose local or ray")

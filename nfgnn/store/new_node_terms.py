@@ -19,10 +19,10 @@ from nfgnn.errors import UserError
 from nfgnn.spectral import (
     CSR,
     Basis,
+    ScaledLaplacian,
     folded_table,
     mixing_matrix,
     normalised,
-    scaled_laplacian,
 )
 
 Features = Callable[[Tensor], Tensor]
@@ -42,46 +42,6 @@ class Edges:
     row: Tensor
     target: Tensor
     weight: Tensor
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """The existing graph in CSR form without self-loops; tensors may be memory-mapped."""
-
-    indptr: Tensor
-    indices: Tensor
-    weight: Tensor | None = None
-
-    @classmethod
-    def from_edge_index(
-        cls, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int
-    ) -> "Neighbours":
-        """Convert a graph that lists both directions of every edge."""
-        operator = scaled_laplacian(edge_index, edge_weight, num_nodes)
-        return cls(operator.indptr, operator.indices, operator.weight)
-
-    @property
-    def num_nodes(self) -> int:
-        return self.indptr.numel() - 1
-
-    def edges(self, nodes: Tensor) -> Edges:
-        """Return all edges of some nodes."""
-        first = self.indptr[nodes].long()
-        counts = self.indptr[nodes + 1].long() - first
-        row, entry = _ranges(first, counts)
-        if self.weight is None:
-            weight = torch.ones(entry.numel(), dtype=torch.float64)
-        else:
-            weight = self.weight[entry].double()
-        return Edges(row, self.indices[entry].long(), weight)
-
-    def degree(self, nodes: Tensor) -> Tensor:
-        """Return the weighted degrees of some nodes in float64."""
-        if self.weight is None:
-            return (self.indptr[nodes + 1] - self.indptr[nodes]).double()
-        edges = self.edges(nodes)
-        degree = torch.zeros(nodes.numel(), dtype=torch.float64)
-        return degree.scatter_add_(0, edges.row, edges.weight)
 
 
 @dataclass(frozen=True)
@@ -128,14 +88,14 @@ class NewNodes:
 class _ExtendedGraph:
     """The existing graph together with the new nodes."""
 
-    def __init__(self, graph: Neighbours, new: NewNodes) -> None:
+    def __init__(self, graph: ScaledLaplacian, new: NewNodes) -> None:
         self.graph = graph
         self.source, self.target, self.weight = new.directed_edges(graph.num_nodes)
 
     def edges(self, nodes: Tensor) -> Edges:
-        """Return all edges of some nodes, as :meth:`Neighbours.edges` does."""
+        """Return all edges of some nodes."""
         existing = (nodes < self.graph.num_nodes).nonzero().flatten()
-        old = self.graph.edges(nodes[existing])
+        old = self._existing_edges(nodes[existing])
         start, stop = self._added(nodes)
         added_row, entry = _ranges(start, stop - start)
         row = torch.cat([existing[old.row], added_row])
@@ -150,7 +110,7 @@ class _ExtendedGraph:
         sums = torch.cat([self.weight.new_zeros(1), self.weight.cumsum(0)])
         degree = sums[stop] - sums[start]
         existing = nodes < self.graph.num_nodes
-        degree[existing] += self.graph.degree(nodes[existing])
+        degree[existing] += self._existing_degree(nodes[existing])
         return degree
 
     def _added(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
@@ -159,9 +119,25 @@ class _ExtendedGraph:
         stop = torch.searchsorted(self.source, nodes, right=True)
         return start, stop
 
+    def _existing_edges(self, nodes: Tensor) -> Edges:
+        first = self.graph.indptr[nodes].long()
+        row, entry = _ranges(first, self.graph.indptr[nodes + 1].long() - first)
+        if self.graph.weight is None:
+            weight = torch.ones(entry.numel(), dtype=torch.float64)
+        else:
+            weight = self.graph.weight[entry].double()
+        return Edges(row, self.graph.indices[entry].long(), weight)
+
+    def _existing_degree(self, nodes: Tensor) -> Tensor:
+        if self.graph.weight is None:
+            return (self.graph.indptr[nodes + 1] - self.graph.indptr[nodes]).double()
+        edges = self._existing_edges(nodes)
+        degree = torch.zeros(nodes.numel(), dtype=torch.float64)
+        return degree.scatter_add_(0, edges.row, edges.weight)
+
 
 def terms_of_new_nodes(
-    graph: Neighbours,
+    graph: ScaledLaplacian,
     features: Features,
     new: NewNodes,
     basis: Basis,
@@ -172,7 +148,7 @@ def terms_of_new_nodes(
     r"""Return the rows of new nodes in the terms :math:`p_k(\tilde L) X` of the extended graph.
 
     Args:
-        graph: the existing graph.
+        graph: the existing graph, from :func:`~nfgnn.spectral.scaled_laplacian` without self-loops.
         features: returns features of nodes of the existing graph.
         new: the new nodes; ``new.x`` is scaled like ``features``.
         basis, K, self_loops, lambda_max: how the terms of the model are computed.

@@ -166,9 +166,9 @@ def _finish(source: Source, workspace: Workspace, folder: Path, report: Report) 
     with open_writer(workspace, folder) as writer:
         assemble_rows(workspace, writer, report)
         store = writer.finish(
-            nodes=nodes,
-            y=source.y[nodes],
-            masks={name: mask[nodes] for name, mask in source.masks.items()},
+            nodes,
+            source.y[nodes],
+            {name: mask[nodes] for name, mask in source.masks.items()},
             num_nodes=source.num_nodes,
             scaling=read_scaling(workspace),
             class_names=source.class_names,

@@ -12,8 +12,7 @@ A store is a folder with these files:
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -158,6 +157,21 @@ class Store:
                 )
 
 
+class Description(TypedDict, total=False):
+    """Optional fields of the manifest, see :class:`Manifest`."""
+
+    num_nodes: int
+    scaling: FeatureScaling
+    class_names: list[str]
+    basis: str
+    self_loops: bool
+    lambda_max: float
+    dataset: str
+    metric: str
+    source: str
+    fingerprint: str
+
+
 class StoreWriter:
     """Write a store: blocks of rows first, then everything else.
 
@@ -181,12 +195,7 @@ class StoreWriter:
     def __enter__(self) -> "StoreWriter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._file.close()
 
     @property
@@ -205,20 +214,10 @@ class StoreWriter:
 
     def finish(
         self,
-        *,
         nodes: np.ndarray,
         y: np.ndarray,
         masks: Mapping[str, np.ndarray],
-        num_nodes: int,
-        scaling: FeatureScaling,
-        class_names: list[str],
-        basis: str,
-        self_loops: bool,
-        lambda_max: float,
-        dataset: str,
-        metric: str,
-        source: str,
-        fingerprint: str | None,
+        **about: Unpack[Description],
     ) -> Store:
         """Write nodes, labels, masks and the manifest, and open the store."""
         self._file.finish()
@@ -228,25 +227,28 @@ class StoreWriter:
             path = self.folder / f"{name}.npy"
             np.save(path, np.ascontiguousarray(column))
             checksums[name] = file_checksums(path)
+        rows, orders, features = self.shape
+        scaling = about.get("scaling") or FeatureScaling("raw")
+        classes = about.get("class_names") or [str(c) for c in range(int(y.max()) + 1)]
         manifest = Manifest(
-            dataset=dataset,
-            num_nodes=num_nodes,
-            num_rows=self.shape[0],
-            num_features=self.shape[2],
-            num_classes=len(class_names),
-            K=self.shape[1] - 1,
-            basis=basis,
-            self_loops=self_loops,
-            lambda_max=lambda_max,
+            dataset=about.get("dataset", "graph"),
+            num_nodes=about.get("num_nodes") or rows,
+            num_rows=rows,
+            num_features=features,
+            num_classes=len(classes),
+            K=orders - 1,
+            basis=about.get("basis", "chebyshev"),
+            self_loops=about.get("self_loops", False),
+            lambda_max=about.get("lambda_max", 2.0),
             features=scaling.how,
             feature_mean=as_list(scaling.mean),
             feature_deviation=as_list(scaling.deviation),
             dtype=self.dtype,
-            class_names=class_names,
-            metric=metric,
+            class_names=classes,
+            metric=about.get("metric", "accuracy"),
             masks=list(masks),
-            source=source,
-            fingerprint=fingerprint or self.checksums[0],
+            source=about.get("source", "memory"),
+            fingerprint=about.get("fingerprint", self.checksums[0]),
             block_rows=self.block_rows,
             checksums=checksums,
         )
@@ -261,17 +263,8 @@ def write_store(
     *,
     nodes: Tensor | None = None,
     masks: Mapping[str, Tensor] | None = None,
-    num_nodes: int | None = None,
     dtype: str = "float32",
-    scaling: FeatureScaling | None = None,
-    class_names: list[str] | None = None,
-    basis: str = "chebyshev",
-    self_loops: bool = False,
-    lambda_max: float = 2.0,
-    dataset: str = "graph",
-    metric: str = "accuracy",
-    source: str = "memory",
-    fingerprint: str | None = None,
+    **about: Unpack[Description],
 ) -> Store:
     """Write terms that are in memory as a store.
 
@@ -281,33 +274,18 @@ def write_store(
         y: ``[rows]``, -1 for unlabelled nodes.
         nodes: the node of every row; by default row i is node i.
         masks: ``train_mask``, ``val_mask``, ``test_mask``, each ``[rows]`` or ``[rows, splits]``.
-        num_nodes: nodes of the whole graph; by default the number of rows.
         dtype: number type on disk.
-        scaling: scaling of the features.
-        class_names: names of the classes; by default their numbers.
-        basis, self_loops, lambda_max: how the terms were computed.
-        dataset, metric, source, fingerprint: see :class:`Manifest`.
+        **about: fields of the manifest: ``basis``, ``self_loops``, ``lambda_max``, ``scaling`` of
+            the features, ``num_nodes`` of the whole graph, ``class_names``, ``dataset``,
+            ``metric``, ``source``, ``fingerprint``.
     """
     rows, orders, features = terms.shape
-    folder = Path(path)
-    with StoreWriter(folder, (rows, orders, features), dtype) as writer:
+    row_nodes = np.arange(rows) if nodes is None else nodes.numpy()
+    row_masks = {name: mask.numpy() for name, mask in (masks or {}).items()}
+    with StoreWriter(Path(path), (rows, orders, features), dtype) as writer:
         for block in terms.split(writer.block_rows):
             writer.write(DTYPES[dtype].encode(block))
-        return writer.finish(
-            nodes=np.arange(rows) if nodes is None else nodes.numpy(),
-            y=y.numpy(),
-            masks={name: mask.numpy() for name, mask in (masks or {}).items()},
-            num_nodes=num_nodes or rows,
-            scaling=scaling or FeatureScaling("raw"),
-            class_names=class_names or [str(c) for c in range(int(y.max()) + 1)],
-            basis=basis,
-            self_loops=self_loops,
-            lambda_max=lambda_max,
-            dataset=dataset,
-            metric=metric,
-            source=source,
-            fingerprint=fingerprint,
-        )
+        return writer.finish(row_nodes, y.numpy(), row_masks, **about)
 
 
 def is_store(path: str | Path) -> bool:

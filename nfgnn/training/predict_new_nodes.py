@@ -6,7 +6,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
-from nfgnn.store import Neighbours, NewNodes, terms_of_new_nodes
+from nfgnn.spectral import scaled_laplacian
+from nfgnn.store import NewNodes, terms_of_new_nodes
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.row_data import by_rows
 
@@ -32,12 +33,10 @@ def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Ten
         raise UserError(
             "lambda_max = 'estimate' is a property of a whole graph: train with a number"
         )
-    neighbours = Neighbours.from_edge_index(
-        graph.edge_index, graph.get("edge_weight"), graph.num_nodes
-    )
+    existing = scaled_laplacian(graph.edge_index, graph.get("edge_weight"), graph.num_nodes)
     added = NewNodes(scaling.apply(new.x), new.edge_index, new.get("edge_weight"))
     terms = terms_of_new_nodes(
-        neighbours,
+        existing,
         lambda nodes: scaling.apply(_rows(graph.x, nodes)),
         added,
         prop.basis,

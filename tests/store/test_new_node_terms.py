@@ -18,7 +18,7 @@ from nfgnn.cli import main
 from nfgnn.data import load_new_nodes
 from nfgnn.errors import UserError
 from nfgnn.spectral import BASES, polynomial_terms, resolve_basis, scaled_laplacian
-from nfgnn.store import Neighbours, NewNodes, terms_of_new_nodes
+from nfgnn.store import NewNodes, terms_of_new_nodes
 from nfgnn.training.predict_new_nodes import predict_new_nodes
 
 
@@ -68,7 +68,7 @@ def test_terms_are_those_of_the_whole_extended_graph(
         weight = 0.5 + (known[0] * known[1] % 7).float()
         added = torch.rand(pairs.shape[1], generator=generator) + 0.1
     new = NewNodes(x[n:], pairs if weighted else ends, added)
-    graph = Neighbours.from_edge_index(known, weight, n)
+    graph = scaled_laplacian(known, weight, n)
     ours = terms_of_new_nodes(
         graph, x[:n].__getitem__, new, resolve_basis(basis), K, self_loops, lambda_max
     )
@@ -88,14 +88,14 @@ def test_only_the_ball_is_looked_at() -> None:
         return x[nodes]
 
     new = NewNodes(torch.randn(1, 2), torch.tensor([[500], [n]]))
-    graph = Neighbours.from_edge_index(torch.cat([path, path.flip(0)], 1), None, n)
+    graph = scaled_laplacian(torch.cat([path, path.flip(0)], 1), None, n)
     terms_of_new_nodes(graph, features, new, resolve_basis("chebyshev"), 2)
     assert sorted(seen) == [499, 500, 501]
 
 
 def test_a_new_node_without_links_has_the_terms_of_an_isolated_one() -> None:
     new = NewNodes(torch.tensor([[1.0, 2.0]]), torch.empty(2, 0, dtype=torch.long))
-    graph = Neighbours.from_edge_index(random_graph(10, 0.3, 0), None, 10)
+    graph = scaled_laplacian(random_graph(10, 0.3, 0), None, 10)
     terms = terms_of_new_nodes(
         graph, lambda nodes: torch.randn(nodes.numel(), 2), new, resolve_basis("chebyshev"), 4
     )
