@@ -1,4 +1,4 @@
-"""Arrays that are written by rows are what NumPy reads, and the other way round."""
+"""NumPy reads files that NpyFile writes, and NpyFile reads those of NumPy."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -14,9 +14,11 @@ from nfgnn.npyfile import NpyFile
 
 @settings(max_examples=30, deadline=None)
 @given(
-    rows=st.integers(0, 30), tail=st.lists(st.integers(1, 4), max_size=2), cuts=st.sets(st.integers(0, 30), max_size=4),
+    rows=st.integers(0, 30),
+    tail=st.lists(st.integers(1, 4), max_size=2),
+    cuts=st.sets(st.integers(0, 30), max_size=4),
     kind=st.sampled_from(["f4", "f8", "i4", "i8", "u2", "?"]),
-)  # fmt: skip
+)
 def test_rows_in_any_order(
     tmp_path_factory: pytest.TempPathFactory, rows: int, tail: list[int], cuts: set[int], kind: str
 ) -> None:
@@ -35,7 +37,7 @@ def test_rows_in_any_order(
             assert np.array_equal(file.read(first, rows), array[first:])
 
 
-def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     np.save(path, np.arange(100))
     whole = path.read_bytes()
@@ -50,6 +52,6 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         NpyFile.open(path)
     path.write_bytes(whole)
     with NpyFile.open(path) as file:
-        path.write_bytes(whole[:200])  # behind its back
+        path.write_bytes(whole[:200])  # while it is open
         with pytest.raises(UserError, match="is truncated"):
             file.read(0, 100)

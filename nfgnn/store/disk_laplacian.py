@@ -28,9 +28,9 @@ class DiskLaplacian:
     r"""A :class:`~nfgnn.spectral.ScaledLaplacian` on disk, read at once or in blocks of rows.
 
     The folder holds ``indptr.npy`` (int64), ``indices.npy`` (int32), ``scale.npy``
-    (:math:`D^{-1/2}`, float64) and, for weighted graphs, ``weight.npy``. The values of an unweighted
-    graph are not stored: they are products :math:`d_i^{-1/2} d_j^{-1/2}`, which are computed when
-    they are needed and rounded as in memory.
+    (:math:`D^{-1/2}`, float64) and, for weighted graphs, ``weight.npy``. The values of an
+    unweighted graph are not stored: they are products :math:`d_i^{-1/2} d_j^{-1/2}`, which are
+    computed when they are needed and rounded as in memory.
 
     Args:
         folder: where the files are.

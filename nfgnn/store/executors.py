@@ -17,8 +17,8 @@ _STAGE = "computing terms"
 class BlockExecutor(Protocol):
     """Computes the missing blocks of a workspace."""
 
-    min_blocks: ClassVar[int]
-    """Smallest number of blocks that the work is divided into."""
+    target_blocks: ClassVar[int]
+    """Number of blocks to aim at, where there are enough features."""
 
     def run(self, workspace: Workspace, report: Report) -> None:
         """Compute all blocks that are not finished."""
@@ -27,7 +27,7 @@ class BlockExecutor(Protocol):
 class InProcess:
     """Compute one block after the other in this process."""
 
-    min_blocks: ClassVar[int] = 1
+    target_blocks: ClassVar[int] = 1
 
     def run(self, workspace: Workspace, report: Report) -> None:
         terms_per_block = workspace.settings.K + 1
@@ -55,7 +55,7 @@ class OnRay:
         say: receives a line that describes the cluster.
     """
 
-    min_blocks: ClassVar[int] = 16
+    target_blocks: ClassVar[int] = 16
 
     def __init__(self, address: str | None, say: Say) -> None:
         self.address = address

@@ -111,7 +111,7 @@ def make_plan(
         speed: speed of this machine.
         out: folder of the store; its disk is checked for free space.
         device_memory: free bytes of GPU memory; 0 if no GPU is used.
-        parts: smallest number of blocks, where there are enough features.
+        parts: number of blocks to aim at, where there are enough features.
     """
     n = num_nodes
     m = num_entries

@@ -116,7 +116,7 @@ def plan_precompute(
         speed=measure_speed(source.num_nodes, Path(out)),
         out=Path(out),
         device_memory=torch.cuda.mem_get_info()[0] if on_gpu else 0,
-        parts=make_executor(engine, None, _no_output).min_blocks,
+        parts=make_executor(engine, None, _no_output).target_blocks,
     )
 
 

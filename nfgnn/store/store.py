@@ -67,7 +67,7 @@ class Store:
 
     @cached_property
     def terms(self) -> np.ndarray:
-        """Memory map ``[num_rows, K + 1, num_features]`` of the stored type (bfloat16 as uint16)."""
+        """Memory map ``[num_rows, K + 1, num_features]`` of the stored type, bfloat16 as uint16."""
         return self._map("terms")
 
     @cached_property

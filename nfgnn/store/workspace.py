@@ -57,7 +57,7 @@ class Workspace:
 
     @property
     def graph(self) -> Path:
-        """Folder of the adjacency matrix, see :class:`~nfgnn.store.disk_laplacian.DiskLaplacian`."""
+        """Folder of the adjacency matrix, see :mod:`nfgnn.store.disk_laplacian`."""
         return self.folder / "graph"
 
     def features_file(self, block: int) -> Path:

@@ -1,4 +1,4 @@
-"""Small stores for the tests of training on rows."""
+"""Small stores for tests of training on rows."""
 
 from pathlib import Path
 

@@ -4,16 +4,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import torch
+from pyarrow import csv, parquet
 from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.spectral import polynomial_terms, resolve_basis, scaled_laplacian
-from nfgnn.store import MemorySource, Plan, Settings, Speed, Store, make_plan
+from nfgnn.store import MemorySource, Plan, Settings, Speed, Store, make_plan, precompute
 
 
 def small_graph(n: int = 60, features: int = 7, seed: int = 0, weighted: bool = False) -> Data:
-    """A random graph with a hub and an isolated node; a third of the nodes has no label."""
+    """Return a random graph with a hub and an isolated node; a third of the nodes is unlabelled."""
     rng = np.random.default_rng(seed)
     upper = np.triu(rng.random((n, n)) < 0.08, 1)
     upper[2, 3:] = True
@@ -34,19 +36,35 @@ def small_graph(n: int = 60, features: int = 7, seed: int = 0, weighted: bool = 
     return data
 
 
-def planned(source: MemorySource, out: Path, settings: Settings, **cut: object) -> Plan:
-    """A plan without measuring the machine, cut as the test says."""
-    n, entries = source.num_nodes, source.num_entries + source.num_nodes
+def planned(source: MemorySource, out: Path, settings: Settings, **changes: object) -> Plan:
+    """Return a plan without measuring the machine, with the values that a test replaces."""
+    n = source.num_nodes
+    entries = source.num_entries + n
     rows = n if settings.rows == "all" else int((source.y >= 0).sum())
     speed = Speed(1e-9, 1e-9, 1e-8, 1e-7, 1e-9)
-    made = make_plan(
+    plan = make_plan(
         n, entries, source.num_features, rows, settings, base=10**8, speed=speed, out=out
     )
-    return replace(made, **cut)  # type: ignore[arg-type]
+    return replace(plan, **changes)
+
+
+def make_store(
+    data: Data,
+    out: Path,
+    cut: str = "resident",
+    width: int = 3,
+    entries: int = 40,
+    **options: object,
+) -> Store:
+    """Precompute a graph with a given cut, in blocks of ``width`` columns."""
+    source = MemorySource(data)
+    settings = Settings(K=4, **options)
+    plan = planned(source, out, settings, cut=cut, width=width, stream_entries=entries)
+    return precompute(source, out, settings, chosen=plan)
 
 
 def terms_in_memory(data: Data, store: Store) -> Tensor:
-    """The rows of the store as the in-memory engine makes them from the same features."""
+    """Return the rows that a store must hold, computed in memory from the same features."""
     m = store.manifest
     operator = scaled_laplacian(
         data.edge_index, data.get("edge_weight"), data.num_nodes, m.self_loops, m.lambda_max
@@ -56,9 +74,42 @@ def terms_in_memory(data: Data, store: Store) -> Tensor:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Every file of a store and its bytes."""
+    """Return the bytes of every file in a folder."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+def write_graph(data: Data, folder: Path) -> None:
+    """Write the adjacency matrix as ``precompute`` does."""
+    folder.mkdir(exist_ok=True)
+    MemorySource(data).write_pattern(folder, 10**6, False, lambda stage, done, total: None)
+
+
+def write_tables(folder: Path, suffix: str) -> Path:
+    """Write the small graph as two tables.
+
+    Edges are listed in one direction, some of them twice, and there are self-loops.
+    """
+    data = small_graph()
+    rng = np.random.default_rng(0)
+    folder.mkdir()
+    nodes = {
+        "id": np.arange(60),
+        "label": [None if c < 0 else data.class_names[c] for c in data.y.tolist()],
+        "split": np.where(data.train_mask, "train", np.where(data.val_mask, "val", "")),
+    }
+    for i in range(7):
+        nodes[f"x{i}"] = data.x[:, i].numpy()
+    edges = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
+    flipped = rng.random(edges.shape[1]) < 0.5
+    edges = np.where(flipped, edges[::-1], edges)
+    loops = np.array([[4, 5], [4, 5]])
+    edges = np.concatenate([edges, edges[:, :9], loops], axis=1)
+    edges = edges[:, rng.permutation(edges.shape[1])]
+    write = parquet.write_table if suffix == "parquet" else csv.write_csv
+    write(pa.table(nodes), folder / f"nodes.{suffix}")
+    write(pa.table({"source": edges[0], "target": edges[1]}), folder / f"edges.{suffix}")
+    return folder

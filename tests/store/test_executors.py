@@ -1,4 +1,4 @@
-"""Two simulated nodes of a Ray cluster compute a store; one of them is killed on the way."""
+"""Executors compute all missing blocks: in process, and on a Ray cluster that loses a node."""
 
 import threading
 import time
@@ -9,13 +9,30 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.store_graphs import files_of, planned
+from helpers.store_graphs import files_of, planned, small_graph
 from torch_geometric.data import Data
 
+from nfgnn.errors import UserError
 from nfgnn.store import MemorySource, Settings, precompute
+from nfgnn.store.executors import make_executor
 
-pytestmark = pytest.mark.filterwarnings("ignore")
 SETTINGS = Settings(K=10, memory=10**9, features="raw")
+
+
+def test_progress_counts_the_terms_of_all_blocks(tmp_path: Path) -> None:
+    source = MemorySource(small_graph())
+    plan = planned(source, tmp_path, SETTINGS, cut="resident", width=3)
+    reports: list[tuple[str, int, int]] = []
+    precompute(
+        source, tmp_path / "s", SETTINGS, chosen=plan, report=lambda *event: reports.append(event)
+    )
+    done = [event[1:] for event in reports if event[0] == "computing terms"]
+    assert done == [(term, 33) for term in range(1, 34)]
+
+
+def test_unknown_engines_are_rejected() -> None:
+    with pytest.raises(UserError, match="unknown --engine slurm: choose local or ray"):
+        make_executor("slurm", None, print)
 
 
 @pytest.fixture
@@ -23,12 +40,13 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    yield made
-    made.shutdown()
+    head = {"num_cpus": 1, "include_dashboard": False}
+    simulated = Cluster(initialize_head=True, head_node_args=head)
+    yield simulated
+    simulated.shutdown()
 
 
-def middling_graph() -> MemorySource:
+def medium_graph() -> MemorySource:
     rng = np.random.default_rng(0)
     source, target = rng.integers(0, 20_000, (2, 400_000))
     edges = np.unique(np.sort(np.stack([source, target])[:, source != target], axis=0), axis=1)
@@ -40,28 +58,25 @@ def middling_graph() -> MemorySource:
     return MemorySource(data)
 
 
-def test_a_node_is_killed_on_the_way(cluster: Any, tmp_path: Path) -> None:
-    source = middling_graph()
-    precompute(
-        source,
-        tmp_path / "here",
-        SETTINGS,
-        chosen=planned(source, tmp_path, SETTINGS, cut="resident", width=24),
-    )
+@pytest.mark.filterwarnings("ignore")
+def test_a_node_of_the_cluster_is_killed(cluster: Any, tmp_path: Path) -> None:
+    source = medium_graph()
+    plan = planned(source, tmp_path, SETTINGS, cut="resident", width=24)
+    precompute(source, tmp_path / "local", SETTINGS, chosen=plan)
     doomed = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
-    said: list[str] = []
-    cut = planned(source, tmp_path, SETTINGS, cut="streamed", width=1, stream_entries=50_000)
-    options = {"engine": "ray", "address": cluster.address, "chosen": cut, "say": said.append}
+    lines: list[str] = []
+    plan = planned(source, tmp_path, SETTINGS, cut="streamed", width=1, stream_entries=50_000)
+    options = {"engine": "ray", "address": cluster.address, "chosen": plan, "say": lines.append}
     run = threading.Thread(
-        target=precompute, args=(source, tmp_path / "there", SETTINGS), kwargs=options
+        target=precompute, args=(source, tmp_path / "ray", SETTINGS), kwargs=options
     )
     run.start()
-    while run.is_alive() and len(list((tmp_path / "there").glob("work/block-????"))) < 2:
+    while run.is_alive() and len(list((tmp_path / "ray").glob("work/block-????"))) < 2:
         time.sleep(0.02)
     assert run.is_alive()
     cluster.remove_node(doomed, allow_graceful=False)
     run.join(timeout=120)
     assert not run.is_alive()
-    assert f"cluster at {cluster.address}, 2 nodes" in said[0]
-    assert files_of(tmp_path / "there") == files_of(tmp_path / "here")
+    assert f"cluster at {cluster.address}, 2 nodes" in lines[0]
+    assert files_of(tmp_path / "ray") == files_of(tmp_path / "local")

@@ -1,4 +1,4 @@
-"""New nodes: their terms and predictions are those of the whole extended graph."""
+"""Terms and predictions of new nodes equal those on the whole extended graph."""
 
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ from nfgnn.training.predict_new_nodes import predict_new_nodes
 def extended(
     edge_index: Tensor, weight: Tensor | None, new: NewNodes, known: int
 ) -> tuple[Tensor, Tensor | None]:
-    """The whole graph, both directions of every link."""
+    """Return the extended graph with both directions of every edge."""
     source, target, added = new.directed_edges(known)
     both = torch.cat([edge_index, torch.stack([source, target])], 1)
     return both, None if weight is None else torch.cat([weight, added.float()])
@@ -34,7 +34,7 @@ def extended(
 @given(
     n=st.integers(2, 25),
     m=st.integers(1, 6),
-    links=st.integers(0, 15),
+    edges=st.integers(0, 15),
     K=st.integers(0, 6),
     basis=st.sampled_from(sorted(BASES)),
     self_loops=st.booleans(),
@@ -43,10 +43,10 @@ def extended(
     seed=st.integers(0, 1000),
 )
 @settings(max_examples=150, deadline=None)
-def test_terms_are_those_of_the_whole_extended_graph(
+def test_terms_equal_those_of_the_extended_graph(
     n: int,
     m: int,
-    links: int,
+    edges: int,
     K: int,
     basis: str,
     self_loops: bool,
@@ -58,8 +58,8 @@ def test_terms_are_those_of_the_whole_extended_graph(
     known, x = random_graph(n, 0.15, seed), torch.randn(n + m, 3, generator=generator)
     ends = torch.stack(
         [
-            torch.randint(0, n + m, (links,), generator=generator),
-            n + torch.randint(0, m, (links,), generator=generator),
+            torch.randint(0, n + m, (edges,), generator=generator),
+            n + torch.randint(0, m, (edges,), generator=generator),
         ]
     )
     pairs = torch.unique(ends.sort(0).values, dim=1)
@@ -77,8 +77,8 @@ def test_terms_are_those_of_the_whole_extended_graph(
     torch.testing.assert_close(ours, whole[:, n:].transpose(0, 1).float(), rtol=1e-4, atol=1e-5)
 
 
-def test_only_the_ball_is_looked_at() -> None:
-    """On a long path two links away are three nodes, whatever its length."""
+def test_only_features_within_the_ball_are_read() -> None:
+    """On a long path, three nodes are within two edges of the new node."""
     n = 1000
     path = torch.stack([torch.arange(n - 1), torch.arange(1, n)])
     x, seen = torch.randn(n, 2), []
@@ -93,7 +93,7 @@ def test_only_the_ball_is_looked_at() -> None:
     assert sorted(seen) == [499, 500, 501]
 
 
-def test_a_new_node_without_links_has_the_terms_of_an_isolated_one() -> None:
+def test_a_new_node_without_edges_has_the_terms_of_an_isolated_node() -> None:
     new = NewNodes(torch.tensor([[1.0, 2.0]]), torch.empty(2, 0, dtype=torch.long))
     graph = scaled_laplacian(random_graph(10, 0.3, 0), None, 10)
     terms = terms_of_new_nodes(
@@ -109,7 +109,7 @@ def test_a_new_node_without_links_has_the_terms_of_an_isolated_one() -> None:
         ([[0, 10], [1, 3]], "connects two nodes of the existing graph"),
     ],
 )
-def test_links_that_cannot_be_are_refused(ends: list[list[int]], message: str) -> None:
+def test_invalid_edges_are_rejected(ends: list[list[int]], message: str) -> None:
     new = NewNodes(torch.randn(2, 2), torch.tensor(ends))
     with pytest.raises(UserError, match=message):
         new.directed_edges(10)
@@ -117,7 +117,7 @@ def test_links_that_cannot_be_are_refused(ends: list[list[int]], message: str) -
 
 @pytest.fixture(params=["strings", "numbers"])
 def known(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A graph as a folder of tables, of which the last ten nodes are cut off into a folder of their own."""
+    """Write a graph as tables: the first 190 nodes, the last ten, and all of them."""
     data = load_dataset("mixed", num_nodes=200)
     name = "node {}" if request.param == "strings" else "{}"
     ids = np.array([name.format(i) for i in range(200)])
@@ -151,7 +151,7 @@ def run(*arguments: str) -> int:
     return 0
 
 
-def test_predictions_of_new_nodes_are_those_on_the_whole_graph(
+def test_predictions_equal_those_on_the_whole_graph(
     known: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(known)
@@ -190,7 +190,7 @@ def test_additions_that_do_not_fit_are_one_sentence(known: Path) -> None:
         load_new_nodes(known / "new", graph)
 
 
-def test_models_that_look_at_whole_graphs_are_refused(known: Path) -> None:
+def test_models_that_need_whole_graphs_are_rejected(known: Path) -> None:
     graph = load_dataset(known / "old")
     classifier = NodeClassifier("NFGNN", epochs=1, device="cpu").fit(split(graph, "stratified", 0))
     with pytest.raises(UserError, match="NFGNN looks at whole graphs"):

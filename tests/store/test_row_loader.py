@@ -1,4 +1,4 @@
-"""Batches of rows: every row once, the same order however often it is interrupted and however many share it."""
+"""Batches contain every row once, in an order that interruptions and processes do not change."""
 
 import time
 
@@ -29,7 +29,7 @@ def loader(
 
 
 def epoch_rows(rows: RowLoader, epoch: int, start: int = 0) -> list[Tensor]:
-    """The batches of an epoch as the numbers of their rows; the label of every row is its negative number."""
+    """Return the batches of an epoch as row numbers; the label of a row is its negative number."""
     found = []
     for batch in rows.batches(epoch, start):
         assert torch.equal(batch.rows[:, 0, 0].long(), -batch.y)
@@ -49,7 +49,7 @@ sizes = given(
 
 @sizes
 @settings(max_examples=60, deadline=None)
-def test_an_epoch_has_every_row_once_in_batches_of_the_size_asked_for(
+def test_an_epoch_has_every_row_once_in_batches_of_the_given_size(
     n: int, batch: int, window: int, seed: int
 ):
     batches = epoch_rows(loader(n, batch, window, seed), epoch=3)
@@ -59,9 +59,7 @@ def test_an_epoch_has_every_row_once_in_batches_of_the_size_asked_for(
 
 @sizes
 @settings(max_examples=60, deadline=None)
-def test_an_epoch_taken_up_again_goes_on_as_if_nothing_had_happened(
-    n: int, batch: int, window: int, seed: int
-):
+def test_a_resumed_epoch_has_the_same_batches(n: int, batch: int, window: int, seed: int):
     whole = epoch_rows(loader(n, batch, window, seed), epoch=1)
     for start in range(len(whole)):
         rest = epoch_rows(loader(n, batch, window, seed), epoch=1, start=start)
@@ -70,14 +68,14 @@ def test_an_epoch_taken_up_again_goes_on_as_if_nothing_had_happened(
 
 @sizes
 @settings(max_examples=60, deadline=None)
-def test_processes_share_the_batches_of_one(n: int, batch: int, window: int, seed: int):
+def test_processes_divide_the_batches_of_one_process(n: int, batch: int, window: int, seed: int):
     whole = epoch_rows(loader(n, batch, window, seed), epoch=2)
     shares = [epoch_rows(loader(n, batch, window, seed, rank, 3), epoch=2) for rank in range(3)]
     assert [torch.cat(parts).tolist() for parts in zip(*shares)] == [r.tolist() for r in whole]
     assert all(max(map(len, parts)) - min(map(len, parts)) <= 1 for parts in zip(*shares))
 
 
-def test_epochs_and_seeds_differ_and_one_window_shuffles_everything() -> None:
+def test_epochs_and_seeds_give_different_orders() -> None:
     orders = {
         tuple(torch.cat(epoch_rows(loader(64, 8, 64, seed), e)).tolist())
         for seed in (0, 1)
@@ -87,14 +85,14 @@ def test_epochs_and_seeds_differ_and_one_window_shuffles_everything() -> None:
     assert stream_seed(1, 2) != stream_seed(2, 1) != stream_seed(1, 2, 0)
 
 
-def test_windows_are_made_of_far_apart_blocks() -> None:
-    """48 blocks of 4 rows in 3 windows: each window spans nearly all of the index, and reads it in stretches."""
+def test_windows_consist_of_distant_blocks() -> None:
+    """48 blocks of 4 rows in 3 windows: a window spans most of the index and reads it in ranges."""
     rows = loader(192, 8, 64)
     for number in range(3):
         places = rows.window_order(0, number).sort().values
-        stretches = 1 + int((places.diff() != 1).sum())
+        ranges = 1 + int((places.diff() != 1).sum())
         assert int(places[-1] - places[0]) > 120
-        assert stretches <= 16
+        assert ranges <= 16
 
 
 def test_without_a_seed_rows_keep_their_order() -> None:
@@ -103,7 +101,7 @@ def test_without_a_seed_rows_keep_their_order() -> None:
     )
 
 
-def test_the_next_window_is_read_while_the_present_one_is_used() -> None:
+def test_the_next_window_is_read_in_advance() -> None:
     class Slow(MemoryRows):
         def rows(self, index: Tensor) -> Tensor:
             calls.append(index.numel())
@@ -129,7 +127,7 @@ def test_the_next_window_is_read_while_the_present_one_is_used() -> None:
     assert rows.rows_given == 60
 
 
-def test_an_error_of_the_source_reaches_the_trainer() -> None:
+def test_an_error_of_the_source_is_raised_in_the_trainer() -> None:
     class Broken(MemoryRows):
         def rows(self, index: Tensor) -> Tensor:
             if index.numel() > 1:

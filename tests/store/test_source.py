@@ -1,0 +1,116 @@
+"""A graph that is read in blocks gives the same store as in memory, up to rounding."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from helpers.raw_layouts import ogb_binary
+from helpers.store_graphs import planned, small_graph, terms_in_memory, write_tables
+from pyarrow import parquet
+
+from nfgnn.data import REGISTRY, load_dataset, loaded_bytes, open_large
+from nfgnn.errors import UserError
+from nfgnn.store import MemorySource, Settings, precompute
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+@pytest.mark.parametrize("how", ["row", "auto"])
+def test_tables_in_blocks(suffix: str, how: str, tmp_path: Path) -> None:
+    folder = write_tables(tmp_path / "g", suffix)
+    data = load_dataset(folder)
+    large = open_large(folder)
+    assert large is not None
+    settings = Settings(K=3, features=how)
+    chosen = planned(
+        MemorySource(data), tmp_path, settings, cut="streamed", width=2, stream_entries=50
+    )
+    store = precompute(large, tmp_path / "s", settings, chosen=chosen)
+    assert torch.equal(store.rows(slice(None)), terms_in_memory(data, store))
+    assert store.manifest.class_names == data.class_names
+    assert torch.equal(store.y, data.y[store.nodes])
+    assert torch.equal(store.labels().val_mask, data.val_mask[store.nodes])
+    loaded = precompute(MemorySource(data), tmp_path / "m", settings, chosen=chosen)
+    torch.testing.assert_close(
+        store.rows(slice(None)), loaded.rows(slice(None)), rtol=1e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("lay_out", [np.ascontiguousarray, np.asfortranarray, np.transpose])
+def test_npz_files_in_blocks(
+    compressed: bool, lay_out: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    data = small_graph()
+    save = np.savez_compressed if compressed else np.savez
+    edges = lay_out(data.edge_index.T.numpy())
+    save(tmp_path / "g.npz", edges=edges, node_features=data.x.numpy(), node_labels=data.y.numpy())
+    large = open_large(tmp_path / "g.npz")
+    assert large is not None
+    settings = Settings(K=3, features="raw", self_loops=True)
+    store = precompute(
+        large,
+        tmp_path / "s",
+        settings,
+        chosen=planned(MemorySource(data), tmp_path, settings, width=3),
+    )
+    assert torch.equal(store.rows(slice(None)), terms_in_memory(data, store))
+
+
+def test_raw_files_of_papers100m(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    entry = REGISTRY["ogbn-papers100m"]
+    ogb_binary(entry, tmp_path / "root" / entry.folder)
+    data, large = (
+        load_dataset(entry.name, tmp_path / "root"),
+        open_large(entry.name, tmp_path / "root"),
+    )
+    assert large is not None
+    assert loaded_bytes(entry.name, tmp_path / "root") > 10**11
+    settings = Settings(K=3, features="raw")
+    store = precompute(
+        large,
+        tmp_path / "s",
+        settings,
+        chosen=planned(MemorySource(data), tmp_path, settings, width=3),
+    )
+    assert torch.equal(store.rows(slice(None)), terms_in_memory(data, store))
+    assert torch.equal(store.labels().train_mask, data.train_mask[store.nodes])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": np.arange(60)[::-1]}, r"row 1, column 'id': the id is 59"),
+        ({"split": np.full(60, "maybe")}, "'maybe' is not train, val, test"),
+    ],
+)
+def test_invalid_nodes_are_rejected(
+    change: dict[str, np.ndarray], message: str, tmp_path: Path
+) -> None:
+    folder = write_tables(tmp_path / "g", "parquet")
+    table = parquet.read_table(folder / "nodes.parquet")
+    for name, column in change.items():
+        table = table.set_column(table.column_names.index(name), name, pa.array(column))
+    parquet.write_table(table, folder / "nodes.parquet")
+    with pytest.raises(UserError, match=message):
+        open_large(folder)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (np.array([0, 60]), r"names node 60, but the 60 nodes are numbered 0 … 59"),
+        (np.array(["a", "b"]), "are whole row numbers"),
+    ],
+)
+def test_invalid_edges_are_rejected(source: np.ndarray, message: str, tmp_path: Path) -> None:
+    folder = write_tables(tmp_path / "g", "parquet")
+    parquet.write_table(pa.table({"source": source, "target": [1, 2]}), folder / "edges.parquet")
+    large = open_large(folder)
+    assert large is not None
+    with pytest.raises(UserError, match=message):
+        large.write_pattern(tmp_path / "w", 10**6, False, lambda what, done, total: None)
