@@ -9,7 +9,7 @@ import typer
 from nfgnn.cli import names, options, values
 
 app = typer.Typer()
-_ITEMS = options.Choice("item", (*names.ITEMS, "figures", "all"))
+_ITEMS = options.Choice("item", (*names.ITEMS, "mixed-patterns", "figures", "all"))
 _PRESETS = options.Choice("preset", ("best", "paper"))
 
 
@@ -94,10 +94,12 @@ def reproduce(
 
     from nfgnn.cli._print import message, resumable
     from nfgnn.paper.figures.write import write_figures
-    from nfgnn.paper.plan import make_plan
     from nfgnn.paper.reproduce import collect, run_missing
-    from nfgnn.paper.table_text import markdown, write_tables
-    from nfgnn.paper.tables import make_tables
+    from nfgnn.paper.studies.mixed_patterns import write_mixed_patterns
+    from nfgnn.paper.table_cells import make_tables
+    from nfgnn.paper.table_plan import make_plan
+    from nfgnn.paper.table_writer import markdown, write_tables
+    from nfgnn.progress import Progress
     from nfgnn.training.device import resolve_device
     from nfgnn.training.jobs import Place
     from nfgnn.training.records.export import export, open_records
@@ -106,9 +108,8 @@ def reproduce(
     resolve_device(device)
     wanted = [*names.ITEMS, "figures"] if "all" in items else list(dict.fromkeys(items))
     rows = values.words(models)
-    plans = [
-        make_plan(item, columns, rows, runs, seed, preset) for item in wanted if item != "figures"
-    ]
+    tables = [item for item in wanted if item in names.ITEMS]
+    plans = [make_plan(item, columns, rows, runs, seed, preset) for item in tables]
     place = Place(out / "records.sqlite", root, device)
     result: dict[str, Any] = {"out": str(out), "items": [], "figures": [], "notes": []}
     with resumable("run the same command again to continue"):
@@ -130,13 +131,19 @@ def reproduce(
                         seed=None if seed == names.FIRST_REPORT_SEED else seed,
                     )
                     found = collect(plan, root, records)
-                    tables = make_tables(plan, found, command, result["notes"])
-                    written = [str(file) for file in write_tables(tables, out, plan.file)]
+                    made = make_tables(plan, found, command, result["notes"])
+                    written = [str(file) for file in write_tables(made, out, plan.file)]
                     result["items"].append({"item": plan.name, "files": written})
                     if not json_:
-                        print(markdown(tables))
+                        print(markdown(made))
                     message(f"written: {' '.join(written)}")
                 export(records, out / "records.parquet")
+        if "mixed-patterns" in wanted:
+            with Progress("mixed-patterns") as progress:
+                study = write_mixed_patterns(out, runs, seed, progress)
+            result["items"].append({"item": "mixed-patterns", "files": [str(f) for f in study]})
+            if not json_:
+                print(study[1].read_text(encoding="utf-8"))
         if "figures" in wanted:
             figures = write_figures(None, columns, root, out, runs)
             result["figures"] = [str(file) for file in figures]

@@ -1,6 +1,6 @@
 """Which runs make a table, and what becomes of them.
 
-:mod:`~nfgnn.paper.items` is the registry of tables; :mod:`~nfgnn.paper.plan` narrows an entry to what the
+:mod:`~nfgnn.paper.table_registry` is the registry of tables; :mod:`~nfgnn.paper.table_plan` narrows an entry to what the
 user asked for; :mod:`~nfgnn.paper.reproduce` runs what is missing of it. A run becomes a
 :class:`~nfgnn.training.records.database.Record` in :mod:`~nfgnn.training.cells` and is kept by
 :mod:`~nfgnn.training.records.database`; :mod:`~nfgnn.training.records.export` carries records in and out of files.

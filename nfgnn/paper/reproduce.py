@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nfgnn.errors import UserError
 from nfgnn.paper.graphs import facts, graph, known_fingerprint
-from nfgnn.paper.plan import Cell, Plan
+from nfgnn.paper.table_plan import Cell, Plan
 from nfgnn.training import RunConfig
 from nfgnn.training.cells import TIMED, Tell, runs_at_once, takes_as_long, timed_protocol
 from nfgnn.training.classifier import resolve_device
@@ -71,7 +71,7 @@ def collect(plan: Plan, root: Path | None, records: Records) -> Found:
         if known is None:
             found[label, column] = []
             continue
-        timed, names = plan.item.by_device, [column.protocol]
+        timed, names = plan.spec.by_device, [column.protocol]
         if timed:
             names = [
                 name
@@ -109,7 +109,7 @@ def _jobs(plans: Sequence[Plan], place: Place, records: Records) -> tuple[list[J
     jobs: list[Job] = []
     notes, seen = [], set()
     cells = [
-        (column, config, plan.seeds, plan.item.by_device)
+        (column, config, plan.seeds, plan.spec.by_device)
         for plan in plans
         for (_, column), config in plan.configs.items()
     ]

@@ -3,8 +3,8 @@
 from nfgnn.cli import names
 from nfgnn.data import PROTOCOLS, SCALINGS, dataset_names
 from nfgnn.nn import MODELS
-from nfgnn.paper.items import ITEMS
-from nfgnn.paper.plan import FIRST_REPORT_SEED
+from nfgnn.paper.table_plan import FIRST_REPORT_SEED
+from nfgnn.paper.table_registry import TABLES
 from nfgnn.spectral import BASES
 from nfgnn.store.file_format import DTYPES
 from nfgnn.training.presets import KINDS
@@ -18,6 +18,6 @@ def test_names_are_those_of_the_registries() -> None:
     assert tuple(BASES) == names.BASES
     assert tuple(SCALINGS) == names.SCALINGS
     assert tuple(DTYPES) == names.DTYPES
-    assert tuple(ITEMS) == names.ITEMS
+    assert tuple(TABLES) == names.ITEMS
     assert tuple(KINDS) == names.PRESETS
     assert names.FIRST_REPORT_SEED == FIRST_REPORT_SEED

@@ -7,13 +7,12 @@ import pytest
 
 from nfgnn.data import PROTOCOLS, REGISTRY
 from nfgnn.errors import UserError
-from nfgnn.nn.models import MODELS
 from nfgnn.paper import reproduce
-from nfgnn.paper.items import ITEMS, paper_values
-from nfgnn.paper.plan import make_plan
 from nfgnn.paper.reproduce import collect, run_missing
-from nfgnn.paper.table_text import markdown, write_tables
-from nfgnn.paper.tables import make_tables
+from nfgnn.paper.table_cells import make_tables
+from nfgnn.paper.table_plan import make_plan
+from nfgnn.paper.table_registry import TABLES
+from nfgnn.paper.table_writer import markdown, write_tables
 from nfgnn.training import cells, jobs
 from nfgnn.training.jobs import Place
 from nfgnn.training.records.database import Records
@@ -27,32 +26,11 @@ def made(folder: Path, *plans, root: Path | None = None, workers: int = 1) -> li
     return run_missing(plans, place, WorkDisplay("reproduce", quiet=True), workers)
 
 
-@pytest.mark.parametrize("name", ITEMS)
-def test_every_item_names_what_exists(name: str) -> None:
-    item = ITEMS[name]
-    rows = item.rows()
-    labels = [row.label for row in rows]
-    assert len(set(labels)) == len(labels)
-    assert all(row.model in MODELS for row in rows)
-    assert all(column.dataset in REGISTRY for column in item.columns)
-    assert all(
-        column.protocol in PROTOCOLS or column.protocol == "inductive" for column in item.columns
-    )
-    known = paper_values().get(name, {})
-    assert set(known) <= set(item.metrics)
-    for by_row in known.values():
-        assert set(by_row) <= {row.paper for row in rows}
-        assert all(
-            set(values) <= {column.dataset for column in item.columns} for values in by_row.values()
-        )
-    assert make_plan(name).configs  # every cell has a configuration
-
-
 @pytest.mark.parametrize(
-    "name", [name for name, item in ITEMS.items() if item.columns[0].protocol in PROTOCOLS]
+    "name", [name for name, spec in TABLES.items() if spec.columns[0].protocol in PROTOCOLS]
 )
 def test_every_item_can_be_made(name: str, tmp_path: Path) -> None:
-    models = None if name == "full" else [row.model for row in ITEMS[name].rows()][:3]
+    models = None if name == "full" else [row.model for row in TABLES[name].rows][:3]
     graph = "karate" if name == "full" else "mixed"  # too small for `semi`
     plan = make_plan(name, [graph], models, runs=2, settings=QUICK)
     assert made(tmp_path, plan) == []
@@ -61,7 +39,7 @@ def test_every_item_can_be_made(name: str, tmp_path: Path) -> None:
     assert all(len(runs) == 2 for runs in found.values())
     tables = make_tables(plan, found, f"nfgnn reproduce {name}")
     assert [table.metric for table in tables] == [
-        m for m in ITEMS[name].metrics if m != "test_roc_auc"
+        m for m in TABLES[name].metrics if m != "test_roc_auc"
     ]
     for path in write_tables(tables, tmp_path / "out", plan.file):
         assert path.read_text(encoding="utf-8")
@@ -184,40 +162,6 @@ def test_a_lack_of_memory_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(jobs, "train_runs", too_large)
     (note,) = made(tmp_path, make_plan("full", ["karate"], ["MLP"], runs=1, settings=QUICK))
     assert note == "MLP on karate (full), seed 1000: there is not enough memory"
-
-
-def test_a_graph_may_stand_in_several_columns() -> None:
-    columns = make_plan("orientation", ["texas"]).columns
-    assert [(column.dataset, column.protocol) for column in columns] == [
-        ("texas", "semi"),
-        ("texas", "full"),
-    ]
-
-
-def test_a_narrowed_table_has_a_name_of_its_own() -> None:
-    assert make_plan("full").file == "full"
-    assert make_plan("full", ["Texas", "cornell"], runs=10).file == "full-texas-cornell-10runs"
-    assert (
-        make_plan("ablation", None, ["NFGNN"], seed=2000, preset="best").file
-        == "ablation-nfgnn-preset-best-seed2000"
-    )
-    assert [c.dataset for c in make_plan("full", ["TEXAS", "texas"]).columns] == ["texas"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("fulll",), "choose from semi, full"),
-        (("full", None, ["ResNet"]), "'full' has no model 'ResNet'"),
-        (("full", ["nowhere/"]), "neither a dataset nor a file"),
-        (("full", None, None, None, 3), "seed 3 is one that settings are chosen on"),
-        (("full", None, None, None, 99), "seed 99 is one that settings are chosen on"),
-        (("full", None, None, None, 1000, "good"), "no preset 'good'"),
-    ],
-)
-def test_mistakes_are_named(arguments: tuple, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        make_plan(*arguments)
 
 
 def test_tables_from_records_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,9 +19,9 @@ from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
 from nfgnn.nn.models import find_model
-from nfgnn.paper.plan import FIRST_REPORT_SEED, SEARCH_SEEDS
 from nfgnn.paper.search.engine import Evaluator, mean, sample
 from nfgnn.paper.search.spaces import NUMERIC, Space, search_space
+from nfgnn.paper.table_plan import FIRST_REPORT_SEED, SEARCH_SEEDS
 from nfgnn.progress import Progress
 from nfgnn.training import RunConfig
 from nfgnn.training.presets import table_protocol

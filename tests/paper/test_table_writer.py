@@ -5,46 +5,20 @@ import io
 import re
 from pathlib import Path
 
-import pytest
+from helpers.table_records import SCORES, make_record
 from scipy.stats import ttest_rel
 
-from nfgnn.paper import table_text as tables_text
-from nfgnn.paper.items import paper_values
-from nfgnn.paper.plan import Plan, make_plan
+from nfgnn.paper import table_writer
 from nfgnn.paper.reproduce import Found
-from nfgnn.paper.table_text import escape, latex, markdown, values_csv, write_tables
-from nfgnn.paper.tables import make_tables
-from nfgnn.training.records.database import Record
-
-SCORES = {
-    ("NFGNN (best)", "texas"): [0.90, 0.92, 0.95],
-    ("NFGNN (paper form)", "texas"): [0.80, 0.81, 0.82],
-    ("MLP", "texas"): [0.90, 0.91, 0.92],
-    ("GCN", "texas"): [0.70, 0.75, 0.80],
-    ("NFGNN (best)", "cornell"): [0.85, 0.86],  # one run is missing
-    ("MLP", "cornell"): [0.86, 0.88, 0.90],
-}
-
-
-def record(plan: Plan, label: str, column, seed: int, **metrics: float) -> Record:
-    config = plan.configs[label, column].to_dict()
-    device = metrics.pop("device", "cpu")
-    return Record(
-        column.dataset, "f00d", column.protocol, seed, config, metrics, str(device), "2 cores"
-    )
-
-
-@pytest.fixture
-def full() -> tuple[Plan, Found]:
-    plan = make_plan("full", ["texas", "cornell"], ["NFGNN", "MLP", "GCN"], runs=3)
-    found: Found = {
-        (label, column): [
-            record(plan, label, column, 1000 + i, test_accuracy=score, seconds=1.0, epochs=200)
-            for i, score in enumerate(SCORES.get((label, column.dataset), []))
-        ]
-        for label, column in plan.configs
-    }
-    return plan, found
+from nfgnn.paper.table_cells import make_tables
+from nfgnn.paper.table_plan import Plan, make_plan
+from nfgnn.paper.table_writer import (
+    escape,
+    latex,
+    markdown,
+    values_csv,
+    write_tables,
+)
 
 
 def test_markdown_by_hand(full: tuple[Plan, Found]) -> None:
@@ -68,26 +42,6 @@ def test_markdown_by_hand(full: tuple[Plan, Found]) -> None:
     assert widths == {4}
 
 
-def test_the_test_is_on_common_splits_and_corrected_over_the_graphs(
-    full: tuple[Plan, Found],
-) -> None:
-    (table,) = make_tables(*full, "c")
-    texas, cornell = (t for t in table.tests if t.model == "NFGNN (best)")
-    assert (texas.runs, cornell.runs) == (3, 2)
-    ps = [
-        ttest_rel([0.90, 0.92, 0.95], [0.90, 0.91, 0.92]).pvalue,
-        ttest_rel([0.85, 0.86], [0.86, 0.88]).pvalue,
-    ]
-    assert [texas.p, cornell.p] == pytest.approx(ps)
-    assert min(texas.p_holm, cornell.p_holm) == pytest.approx(min(1, 2 * min(ps)))
-    assert max(texas.p_holm, cornell.p_holm) == pytest.approx(max(2 * min(ps), max(ps)))
-    (paper_form,) = (
-        t for t in table.tests if t.model == "NFGNN (paper form)"
-    )  # no run of it on Cornell
-    assert paper_form.against == "MLP"
-    assert paper_form.p_holm == paper_form.p
-
-
 def test_csv_reads_back(full: tuple[Plan, Found]) -> None:
     tables = make_tables(*full, "c")
     rows = list(csv.DictReader(io.StringIO(values_csv(tables))))
@@ -101,7 +55,7 @@ def test_csv_reads_back(full: tuple[Plan, Found]) -> None:
     )
     empty = next(r for r in rows if (r["model"], r["dataset"]) == ("GCN", "cornell"))
     assert (empty["runs"], empty["mean"], empty["ci95"]) == ("0", "", "")
-    tests = list(csv.DictReader(io.StringIO(tables_text.tests_csv(tables))))
+    tests = list(csv.DictReader(io.StringIO(table_writer.tests_csv(tables))))
     assert [t["against"] for t in tests] == ["MLP"] * 3
     assert all(float(t["p"]) <= float(t["p_holm"]) for t in tests)
 
@@ -133,7 +87,7 @@ def test_two_metrics_are_two_sections() -> None:
     plan = make_plan("inductive", ["cora"], ["NFGNN", "APPNP"], runs=1)
     found = {
         (label, column): [
-            record(plan, label, column, 1000, observed_accuracy=0.8, unobserved_accuracy=0.7)
+            make_record(plan, label, column, 1000, observed_accuracy=0.8, unobserved_accuracy=0.7)
         ]
         for label, column in plan.configs
     }
@@ -148,8 +102,8 @@ def test_times_keep_devices_apart() -> None:
     plan = make_plan("time", ["cora"], ["GCN"], runs=2)
     ((label, column),) = plan.configs
     runs = [
-        record(plan, label, column, 1000, seconds=2.0, epochs=400),
-        record(plan, label, column, 1001, seconds=1.0, epochs=500, device="H200"),
+        make_record(plan, label, column, 1000, seconds=2.0, epochs=400),
+        make_record(plan, label, column, 1001, seconds=1.0, epochs=500, device="H200"),
     ]
     text = markdown(make_tables(plan, {(label, column): runs}, "c"))
     assert "| GCN, cpu (2 cores) | 5.00 (3.10) ×1 |" in text
@@ -161,7 +115,7 @@ def test_times_keep_devices_apart() -> None:
 def test_no_file_of_tests_without_tests(tmp_path: Path) -> None:
     plan = make_plan("time", ["cora"], ["GCN"], runs=1)
     ((label, column),) = plan.configs
-    runs = [record(plan, label, column, 1000, seconds=2.0, epochs=400)]
+    runs = [make_record(plan, label, column, 1000, seconds=2.0, epochs=400)]
     tables = make_tables(plan, {(label, column): runs}, "c")
     endings = [path.suffixes[-1] for path in write_tables(tables, tmp_path, "time")]
     assert endings == [".md", ".csv", ".tex"]
@@ -187,14 +141,3 @@ def test_files_are_written(full: tuple[Plan, Found], tmp_path: Path) -> None:
         f"{name}.tests.csv",
     ]
     assert sorted(tmp_path.joinpath("new").iterdir()) == sorted(paths)
-
-
-def test_the_papers_values_are_the_papers() -> None:
-    """Spot checks against the paper's tables, one per table."""
-    values = paper_values()
-    assert values["semi"]["test_accuracy"]["GPRGNN"]["cora"] == [79.51, 0.36]
-    assert values["full"]["test_accuracy"]["NFGNN"]["texas"] == [94.03, 0.82]
-    assert values["large"]["test_accuracy"]["GCN"]["pokec"] == [75.45, 0.17]
-    assert values["inductive"]["unobserved_accuracy"]["NFGNN"]["photo"] == [89.41, 0.92]
-    assert values["ablation"]["test_accuracy"]["Bernstein with"]["chameleon"] == [69.93, None]
-    assert values["time"]["epoch_ms"]["BernNet"]["cora"] == [14.7, None]

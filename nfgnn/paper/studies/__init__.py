@@ -1,0 +1,1 @@
+"""Studies beyond the tables and figures of the paper, one module each."""

@@ -1,0 +1,236 @@
+"""The registry of the tables that ``nfgnn reproduce`` can make.
+
+An entry names the models in the rows and the graphs, each under a protocol, in the columns; the
+default number of runs per cell; the metrics to show; and the rows to compare. The values of the
+paper, where it has the same cell, are in ``paper.json``.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from nfgnn.nn.conv.gates import GATES
+
+BEST_OTHER = "the best other model"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model of a table."""
+
+    label: str
+    model: str
+    preset: str | None = None
+    """A kind of preset, such as ``"best"`` or ``"paper"``; ``None`` is that of the table."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that this row changes in the preset."""
+    paper: str | None = None
+    """Its name in the paper's table."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A graph of a table and how it is split."""
+
+    dataset: str
+    protocol: str
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """What a table shows. With several metrics it has several parts."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    runs: int
+    metrics: tuple[str, ...] = ("test_accuracy",)
+    comparisons: tuple[tuple[str, str], ...] = ()
+    """Pairs of labels for paired tests; the second may be :data:`BEST_OTHER`."""
+    preset: str = "best"
+    by_device: bool = False
+    """Whether the table shows times. Its runs are then made alone and once on every machine, and
+    the machines have rows of their own."""
+
+
+_SMALL = (
+    "cora",
+    "citeseer",
+    "pubmed",
+    "computers",
+    "photo",
+    "chameleon",
+    "squirrel",
+    "actor",
+    "texas",
+    "cornell",
+)
+_OTHERS = (
+    "BernNet",
+    "GPRGNN",
+    "APPNP",
+    "ChebNet",
+    "GCN",
+    "BMGCN",
+    "FAGCN",
+    "GAT",
+    "SGC",
+    "ARMA",
+    "MLP",
+    "LINK",
+)
+_BASES = ("Monomial", "Bernstein", "Chebyshev")
+_OTHER_GATES = tuple(gate for gate in GATES if gate != "term")
+_BEST = "NFGNN (best)"
+_PAPER_FORM = "NFGNN (paper form)"
+_GLOBAL = "PolyGNN (w/o NF)"
+_AGAINST_OTHERS = ((_BEST, BEST_OTHER), (_PAPER_FORM, BEST_OTHER), (_BEST, _GLOBAL))
+
+
+def _columns(protocol: str, *datasets: str) -> tuple[Column, ...]:
+    return tuple(Column(dataset, protocol) for dataset in datasets)
+
+
+def _models(*models: str) -> tuple[Row, ...]:
+    return tuple(Row(model, model, paper=model) for model in models)
+
+
+_ALL_MODELS = (
+    Row(_BEST, "NFGNN", "best", paper="NFGNN"),
+    Row(_PAPER_FORM, "NFGNN", "paper", paper="NFGNN"),
+    Row(_GLOBAL, "PolyGNN", "best"),
+    *_models(*_OTHERS),
+)
+
+
+def _ablation_rows() -> tuple[Row, ...]:
+    """Three bases without and with node orientation, then the other gates."""
+    rows = []
+    for name in _BASES:
+        basis = {"basis": name.lower()}
+        algorithm_1 = {**basis, "gate": "term"}
+        rows.append(Row(f"{name} without NF", "PolyGNN", None, basis, f"{name} without"))
+        rows.append(Row(f"{name} with NF", "NFGNN", None, algorithm_1, f"{name} with"))
+    for gate in _OTHER_GATES:
+        settings: dict[str, Any] = {"basis": "chebyshev", "gate": gate}
+        if GATES[gate].least_rank > 1:
+            settings["rank"] = 3
+        rows.append(Row(_gate_label(gate), "NFGNN", settings=settings))
+    return tuple(rows)
+
+
+def _gate_label(gate: str) -> str:
+    return f"Chebyshev, gate '{gate}'"
+
+
+def _degree_and_rank_rows() -> tuple[Row, ...]:
+    rows = []
+    for K in (1, 3, 5, 10):
+        for rank in (1, 3, 5):
+            settings = {"K": K, "rank": rank, "gate": "term"}
+            rows.append(Row(f"K = {K}, d = {rank}", "NFGNN", settings=settings))
+    return tuple(rows)
+
+
+TABLES: dict[str, TableSpec] = {
+    "semi": TableSpec(
+        title="Semi-supervised node classification (2.5 / 2.5 / 95 %)",
+        columns=_columns("semi", *_SMALL),
+        rows=_ALL_MODELS,
+        runs=50,
+        comparisons=_AGAINST_OTHERS,
+    ),
+    "full": TableSpec(
+        title="Fully supervised node classification (60 / 20 / 20 %)",
+        columns=_columns("full", *_SMALL),
+        rows=_ALL_MODELS,
+        runs=50,
+        comparisons=_AGAINST_OTHERS,
+    ),
+    "large": TableSpec(
+        title="Larger graphs",
+        columns=(
+            *_columns("random", "penn94", "genius", "pokec"),
+            *_columns("public", "ogbn-arxiv", "ogbn-products", "ogbn-papers100m"),
+        ),
+        rows=(
+            *_models("NFGNN"),
+            Row("ScalableNFGNN", "ScalableNFGNN", paper="NFGNN"),
+            *_models("BernNet", "GPRGNN", "APPNP", "GCN"),
+        ),
+        runs=5,
+        metrics=("test_accuracy", "test_roc_auc"),
+        comparisons=(("NFGNN", BEST_OTHER),),
+    ),
+    "inductive": TableSpec(
+        title="Inductive: nodes that training has not seen",
+        columns=_columns("inductive", *_SMALL),
+        rows=_models("NFGNN", "BernNet", "GPRGNN", "APPNP"),
+        runs=20,
+        metrics=("observed_accuracy", "unobserved_accuracy"),
+        comparisons=(("NFGNN", BEST_OTHER),),
+    ),
+    "ablation": TableSpec(
+        title="Three bases, without and with node orientation",
+        columns=(
+            *_columns("semi", "cora", "citeseer", "pubmed"),
+            *_columns("full", "chameleon", "actor", "texas"),
+        ),
+        rows=_ablation_rows(),
+        runs=20,
+        comparisons=(
+            *((f"{name} with NF", f"{name} without NF") for name in _BASES),
+            *((_gate_label(gate), "Chebyshev without NF") for gate in _OTHER_GATES),
+        ),
+        preset="paper",
+    ),
+    "orientation": TableSpec(
+        title=(
+            "One global filter, Algorithm 1's gate, and the gate from agreement with the "
+            "neighbourhood"
+        ),
+        columns=(*_columns("semi", *_SMALL), *_columns("full", *_SMALL)),
+        # Each has its own presets, found with the same effort.
+        rows=(
+            Row(_GLOBAL, "PolyGNN", "best"),
+            Row("NFGNN, Algorithm 1", "NFGNN", "term"),
+            Row("NFGNN, agreement", "NFGNN", "agreement"),
+        ),
+        runs=50,
+        comparisons=(("NFGNN, Algorithm 1", _GLOBAL), ("NFGNN, agreement", _GLOBAL)),
+    ),
+    "k-rank": TableSpec(
+        title="Degree K and rank d",
+        columns=_columns("full", "cora", "citeseer", "photo", "texas", "chameleon", "actor"),
+        rows=_degree_and_rank_rows(),
+        runs=10,
+        preset="paper",
+    ),
+    "time": TableSpec(
+        title="Time per epoch and per run",
+        columns=(
+            *_columns("full", "cora", "pubmed", "computers", "actor", "squirrel", "cornell"),
+            *_columns("random", "pokec"),
+        ),
+        rows=_models("NFGNN", "GPRGNN", "BernNet", "GCN"),
+        runs=10,
+        metrics=("epoch_ms", "seconds"),
+        preset="paper",
+        by_device=True,
+    ),
+}
+
+
+@lru_cache
+def paper_values() -> dict[str, dict[str, dict[str, dict[str, list[float | None]]]]]:
+    """Return the tables of the paper.
+
+    Table, metric, row and dataset lead to the mean and the half-width of its interval, in percent
+    (times in ms and s). For ``large`` the paper gives the standard deviation instead.
+    """
+    text = (files(__package__) / "paper.json").read_text(encoding="utf-8")
+    values: dict[str, Any] = json.loads(text)
+    return values

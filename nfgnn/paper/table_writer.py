@@ -1,0 +1,200 @@
+"""Write tables as Markdown, CSV and LaTeX."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from nfgnn.files import atomic_write
+from nfgnn.paper.table_cells import Entry, Table
+
+_METRICS = {
+    "test_accuracy": "Test accuracy",
+    "test_roc_auc": "Area under the ROC curve",
+    "observed_accuracy": "Accuracy on observed test nodes",
+    "unobserved_accuracy": "Accuracy on unobserved nodes",
+    "epoch_ms": "Time per epoch",
+    "seconds": "Training time of a run",
+}
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "%": r"\%",
+    "&": r"\&",
+    "#": r"\#",
+    "$": r"\$",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"$<$",
+    ">": r"$>$",
+    "±": r"$\pm$",
+    "–": "--",
+    "×": r"$\times$",
+}
+_BOLD_START = "\x02"  # marks of bold text that escape() leaves alone
+_BOLD_END = "\x03"
+
+
+def write_tables(tables: Sequence[Table], folder: Path, name: str) -> list[Path]:
+    """Write ``NAME.md``, ``NAME.csv`` and ``NAME.tex``, and ``NAME.tests.csv`` if there are tests.
+
+    Returns:
+        The paths of the files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        f"{name}.md": markdown(tables),
+        f"{name}.csv": values_csv(tables),
+        f"{name}.tex": latex(tables),
+    }
+    if any(table.tests for table in tables):
+        texts[f"{name}.tests.csv"] = tests_csv(tables)
+    for file, text in texts.items():
+        atomic_write(folder / file, text)
+    return [folder / file for file in texts]
+
+
+def markdown(tables: Sequence[Table]) -> str:
+    """Return one section per metric, then how the numbers were made."""
+    first = tables[0]
+    lines = [f"# {first.title}", ""]
+    for table in tables:
+        lines += [f"## {_METRICS[table.metric]}", "", _caption(table), ""]
+        lines.append(f"| | {' | '.join(map(table.heading, table.columns))} |")
+        lines.append(f"|---|{'---:|' * len(table.columns)}")
+        for label, entries in table.rows.items():
+            cells = [_cell(table, entry, "**", "**") for entry in entries]
+            lines.append(f"| {label} | {' | '.join(cells)} |")
+        lines += ["", *_markdown_tests(table)]
+    lines += ["## How it was made", "", f"- Command: `{first.command}`"]
+    lines.append(f"- Seeds: {first.seeds[0]} to {first.seeds[-1]}, of split and model")
+    lines += [f"- {machine}" for machine in first.machines or ["no run yet"]]
+    lines += [f"- Missing: {note}" for note in first.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _caption(table: Table) -> str:
+    parts = [
+        f"In {table.unit}, mean ± half-width of the 95 % confidence interval of the mean "
+        "(Student's t)"
+    ]
+    if any(entry.paper for entries in table.rows.values() for entry in entries):
+        parts.append("in brackets the paper's value")
+    parts.append(f"a number after × counts the runs where they are fewer than {len(table.seeds)}")
+    if table.unit == "%":
+        parts.append("bold: the highest mean of the column")
+    return "; ".join(parts) + "."
+
+
+def _markdown_tests(table: Table) -> list[str]:
+    if not table.tests:
+        return []
+    lines = [
+        "Paired t-tests on the same splits; the difference in points with its 95 % interval; "
+        "Holm's correction over",
+        "the graphs of one pair. The best other model is the one of highest mean in the column "
+        "above.",
+        "",
+        "| graph | model | against | difference | p | p (Holm) | runs |",
+        "|---|---|---|---:|---:|---:|---:|",
+    ]
+    for test in table.tests:
+        difference = f"{test.difference:+.2f}"
+        if test.ci95 is not None:
+            difference += f" ± {test.ci95:.2f}"
+        cells = [test.column, test.model, test.against, difference]
+        cells += [_p_value(test.p), _p_value(test.p_holm), str(test.runs)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def values_csv(tables: Sequence[Table]) -> str:
+    """Return one line per cell."""
+    header = ["item", "metric", "unit", "dataset", "protocol", "model", "runs", "mean", "ci95"]
+    lines: list[list[object]] = [[*header, "paper", "paper_ci95", "best"]]
+    for table in tables:
+        for label, entries in table.rows.items():
+            for column, entry in zip(table.columns, entries):
+                mean = entry.mean if entry.values else None
+                ci95 = entry.ci95 if entry.values else None
+                paper = entry.paper or (None, None)
+                line = [table.name, table.metric, table.unit, column.dataset, column.protocol]
+                numbers = [_number(value) for value in (mean, ci95, *paper)]
+                lines.append([*line, label, len(entry.values), *numbers, int(entry.best)])
+    return _csv(lines)
+
+
+def tests_csv(tables: Sequence[Table]) -> str:
+    """Return one line per paired test."""
+    header = ["item", "metric", "graph", "model", "against", "difference", "ci95", "p", "p_holm"]
+    lines: list[list[object]] = [[*header, "runs"]]
+    for table in tables:
+        for test in table.tests:
+            line = [table.name, table.metric, test.column, test.model, test.against]
+            line += [_number(test.difference), _number(test.ci95)]
+            line += ["" if p is None else f"{p:.6g}" for p in (test.p, test.p_holm)]
+            lines.append([*line, test.runs])
+    return _csv(lines)
+
+
+def latex(tables: Sequence[Table]) -> str:
+    """Return one ``table`` environment per metric. It needs the package booktabs."""
+    lines = [f"% {tables[0].command}", r"% \usepackage{booktabs}"]
+    for table in tables:
+        caption = f"{table.title}. {_METRICS[table.metric]}. {_caption(table)}"
+        headings = [escape(table.heading(column)) for column in table.columns]
+        lines += [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{escape(caption)}}}",
+            rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+            r"\toprule",
+            rf" & {' & '.join(headings)} \\",
+            r"\midrule",
+        ]
+        for label, entries in table.rows.items():
+            cells = []
+            for entry in entries:
+                cell = escape(_cell(table, entry, _BOLD_START, _BOLD_END))
+                cells.append(cell.replace(_BOLD_START, r"\textbf{").replace(_BOLD_END, "}"))
+            lines.append(rf"{escape(label)} & {' & '.join(cells)} \\")
+        lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def escape(text: str) -> str:
+    """Escape the characters that LaTeX does not print as they are."""
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _cell(table: Table, entry: Entry, bold_start: str, bold_end: str) -> str:
+    """Return a cell such as ``**92.16 ± 1.00** (94.03) ×8``."""
+    parts = ["–"]
+    if entry.values:
+        text = f"{entry.mean:.2f}"
+        if entry.ci95 is not None:
+            text += f" ± {entry.ci95:.2f}"
+        parts = [f"{bold_start}{text}{bold_end}" if entry.best else text]
+    if entry.paper:
+        parts.append(f"({entry.paper[0]:.2f})")
+    if 0 < len(entry.values) < len(table.seeds):
+        parts.append(f"×{len(entry.values)}")
+    return " ".join(parts)
+
+
+def _p_value(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6f}".rstrip("0").rstrip(".")
+
+
+def _csv(lines: Sequence[Sequence[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()

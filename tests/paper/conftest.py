@@ -1,0 +1,19 @@
+"""Fixtures of the tests of tables."""
+
+import pytest
+from helpers.table_records import SCORES, make_record
+
+from nfgnn.paper.reproduce import Found
+from nfgnn.paper.table_plan import Plan, make_plan
+
+
+@pytest.fixture
+def full() -> tuple[Plan, Found]:
+    plan = make_plan("full", ["texas", "cornell"], ["NFGNN", "MLP", "GCN"], runs=3)
+    found: Found = {}
+    for label, column in plan.configs:
+        found[label, column] = [
+            make_record(plan, label, column, 1000 + i, test_accuracy=score, seconds=1.0, epochs=200)
+            for i, score in enumerate(SCORES.get((label, column.dataset), []))
+        ]
+    return plan, found
