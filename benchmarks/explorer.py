@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from nfgnn.data import load_dataset
-from nfgnn.explain.explorer import explorer_rows, find_subject, write_page
+from nfgnn.explain import build_node_table, select_runs, write_explorer
 from nfgnn.run_progress import RunDisplay
 from nfgnn.training import Experiment, RunConfig, run_experiment
 
@@ -23,9 +23,9 @@ for size in map(int, sys.argv[1:]):
         run, page = Path(folder) / "run", Path(folder) / "explorer.html"
         run_experiment(Experiment(data, "full", [0], config), run, RunDisplay("", quiet=True))
         start = time.perf_counter()
-        rows = explorer_rows(find_subject(run), data)
+        table = build_node_table(select_runs(run), data)
         middle = time.perf_counter()
-        sample = write_page(rows, page)
+        sample = write_explorer(table, page)
         times = f"{middle - start:.1f} | {time.perf_counter() - middle:.1f}"
         links = data.edge_index.shape[1] // 2
         print(

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.spatial.distance import cdist
 from torch import Tensor
 
 from nfgnn.analysis.neighbourhood import adjacency_matrix, edge_array
@@ -95,6 +94,9 @@ def distance_by_jaccard(
 
 def _sums(rows: np.ndarray, graph: _Graph) -> tuple[np.ndarray, np.ndarray]:
     """Return number of pairs and sum of distances of every anchor in ``rows``."""
+    # Imported here because only this function needs it, and it takes half a second.
+    from scipy.spatial.distance import cdist
+
     others = graph.labelled
     degree = np.diff(graph.adjacency.indptr)
     common = (graph.adjacency[rows] @ graph.adjacency).toarray()

@@ -62,27 +62,25 @@ def explore(
     options.check_output_file(output)
 
     from nfgnn.cli._print import message
-    from nfgnn.explain.explorer.page import write_page
-    from nfgnn.explain.explorer.rows import explorer_rows
-    from nfgnn.explain.explorer.selection import find_subject
+    from nfgnn.explain import build_node_table, select_runs, write_explorer
     from nfgnn.progress import Progress
 
-    subject = find_subject(run, other, seed)
+    selection = select_runs(run, other, seed)
     with Progress() as progress:
         progress.stage("reading the graph", 0, 0)
-        data = _load_graph_of_run(subject.source, dataset, root, column)
+        data = _load_graph_of_run(selection.source, dataset, root, column)
 
         def on_step(step: int, steps: int) -> None:
             progress.stage("placing the nodes", step, steps)
 
-        rows = explorer_rows(subject, data, device, on_step)
-        sample = write_page(rows, output, nodes)
+        table = build_node_table(selection, data, device, on_step)
+        sample = write_explorer(table, output, nodes)
     size = output.stat().st_size
     if json_:
         result = {
             "run": str(run),
             "with": None if other is None else str(other),
-            "seed": subject.seed,
+            "seed": selection.seed,
             "output": str(output),
             "bytes": size,
             "nodes": data.num_nodes,

@@ -11,7 +11,7 @@ from rich.table import Table
 from nfgnn.cli import options, values
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
+    pass
 
 app = typer.Typer()
 
@@ -91,6 +91,7 @@ def train(
 
     from nfgnn.cli._print import message, resumable
     from nfgnn.cli.graphs import load_graph
+    from nfgnn.explain import write_run_figure
     from nfgnn.store import is_store
     from nfgnn.training import Experiment
     from nfgnn.training.distributed import process_group
@@ -116,7 +117,7 @@ def train(
                 summary = run_in_processes(experiment, folder, resume, workers)
     if summary is None:  # a process of torchrun that does not write results
         return
-    figure = _write_figure(folder, data)
+    figure = write_run_figure(folder, data)
     if json_:
         print(json.dumps(summary))
     else:
@@ -147,23 +148,6 @@ def _source(dataset: str, columns: list[str] | None) -> dict[str, Any]:
 
     place = registered_name(dataset) or str(Path(dataset).expanduser().resolve())
     return {"dataset": place, "columns": columns or []}
-
-
-def _write_figure(run: Path, data: "Data") -> Path:
-    """Draw learning curves and learned filters as ``RUN/run.png``."""
-    import numpy as np
-
-    from nfgnn.analysis import local_homophily
-    from nfgnn.explain import draw_run, run_rows
-
-    edge_index = data.get("edge_index")
-    if edge_index is None:  # a store has no edges
-        homophily = np.full(data.num_nodes, np.nan)
-    else:
-        homophily = local_homophily(edge_index, data.y).numpy()
-    path = run / "run.png"
-    draw_run(run_rows(run, homophily), path)
-    return path
 
 
 def _print_summary(summary: dict[str, Any], figure: Path) -> None:

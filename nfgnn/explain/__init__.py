@@ -2,27 +2,30 @@
 
 - ``analyze.py`` measures a graph and writes a report (``nfgnn analyze``); ``analyze_text.py`` has
   the sentences of the report and ``analyze_page.py`` its HTML.
-- ``explorer/`` writes an interactive page about the nodes of a run (``nfgnn explore``).
+- :mod:`nfgnn.explain.explorer` writes an interactive page about a run (``nfgnn explore``).
 - ``run_figure.py`` draws the learning curves and filters of a run (``nfgnn train``).
 - :mod:`nfgnn.explain.figures` draws figures of single graphs.
-- ``figure_style.py`` and ``page_style.py`` have the common style of figures and of HTML pages.
+- ``figure_style.py`` and ``page_style.py`` have the common style of figures and of HTML reports.
 """
 
 from nfgnn.explain.analyze import analyze_graph, make_folder, write_analysis
+from nfgnn.explain.explorer import build_node_table, select_runs, write_explorer
 from nfgnn.explain.figure_style import COLOURS, FORMATS, canvas, inline_svg, panels, save, title
-from nfgnn.explain.run_figure import draw_run, run_rows
+from nfgnn.explain.run_figure import write_run_figure
 
 __all__ = [
     "COLOURS",
     "FORMATS",
     "analyze_graph",
+    "build_node_table",
     "canvas",
-    "draw_run",
     "inline_svg",
     "make_folder",
     "panels",
-    "run_rows",
     "save",
+    "select_runs",
     "title",
     "write_analysis",
+    "write_explorer",
+    "write_run_figure",
 ]

@@ -1,4 +1,4 @@
-"""``nfgnn analyze``: the measures of Section 3 of the paper for any graph, and the report on them."""
+"""``nfgnn analyze``: the measures of Section 3 of the paper for any graph, and a report."""
 
 import json
 import math
@@ -126,7 +126,7 @@ def write_analysis(analysis: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create the output folder. Call it before long computations, so that a bad path fails early."""
+    """Create the output folder; call it before long work, so that a bad path fails early."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -14,7 +14,7 @@ from typing import Any
 
 CLEAR = 0.2
 SOME = 0.05
-"""Thresholds of ``room`` for the share of the smaller group, and for ρ minus two standard errors."""
+"""Thresholds of ``room``, for the share of the smaller group and for ρ minus two errors."""
 
 _KINDS = {
     "mixed": "The graph has mixed local patterns: some neighbourhoods are homophilic and others "

@@ -1,4 +1,4 @@
-"""The picture at the end of a training: learning curves, and the filters that the nodes have learned."""
+"""The figure of a run: learning curves, and the filters that its nodes have learned."""
 
 import csv
 from dataclasses import dataclass
@@ -7,122 +7,128 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch_geometric.data import Data
 
-from nfgnn.explain.figure_style import COLOURS, canvas
-from nfgnn.spectral import resolve_basis
-from nfgnn.training.run_folder import read_summary
+from nfgnn.analysis import frequency_response, local_homophily
+from nfgnn.explain.figure_style import COLOURS, canvas, panels
+from nfgnn.training import read_summary
 
-_MOST_NODES = 20_000  # more would only cost memory: a picture shows 150 of them
+_MAX_NODES = 20_000  # read at most about twice as many, to bound memory
+_MAX_CURVES = 150
 
 
 @dataclass(frozen=True)
-class RunRows:
-    """What is drawn, as plain numbers."""
+class RunFigureData:
+    """What the figure shows, as plain numbers."""
 
     title: str
     curves: list[dict[str, np.ndarray]]
     """One learning curve per seed: columns of ``history.csv``."""
     best_epochs: list[int]
     frequencies: np.ndarray
-    """λ at which responses are given."""
+    """λ, ``[points]``."""
     responses: np.ndarray
-    """Frequency responses of the nodes of the first seed, ``[n, points]``; empty where the model has no filter."""
+    """Frequency responses in the first seed, ``[n, points]``; empty for models without filters."""
     homophily: np.ndarray
-    """Share of neighbours of the same class, per node; NaN where there is none."""
+    """Share of neighbours of the same class per node; NaN where undefined."""
 
 
-def run_rows(run: Path, homophily: np.ndarray, points: int = 101) -> RunRows:
-    """Read a run folder."""
+def write_run_figure(run: Path, data: Data) -> Path:
+    """Draw the figure of a run folder as ``run.png`` in it, and return its path."""
+    edge_index = data.get("edge_index")
+    if edge_index is None:  # a store has no edges
+        homophily = np.full(data.num_nodes, np.nan)
+    else:
+        homophily = local_homophily(edge_index, data.y).numpy()
+    path = run / "run.png"
+    draw_run(read_run(run, homophily), path)
+    return path
+
+
+def read_run(run: Path, homophily: np.ndarray, points: int = 101) -> RunFigureData:
+    """Read the data of the figure from a run folder."""
     summary = read_summary(run)
     seeds = [run / f"seed-{seed}" for seed in summary["seeds"]]
-    curves = [_columns(seed / "history.csv") for seed in seeds]
-    t = torch.linspace(-1, 1, points, dtype=torch.float64)
-    config = summary["config"]
-    responses = np.empty((0, points))
+    curves = [_read_columns(seed / "history.csv") for seed in seeds]
+    frequencies = torch.empty(0)
+    responses = torch.empty(0, points)
     if (seeds[0] / "coefficients.npy").is_file():
         psi = np.load(seeds[0] / "coefficients.npy", mmap_mode="r", allow_pickle=False)
-        every = max(1, len(psi) // _MOST_NODES)
-        psi, homophily = psi[::every], homophily[::every]
-        basis = resolve_basis(summary["filter"]["basis"])
-        responses = psi @ basis.evaluate(t, psi.shape[1] - 1).numpy().T
-    lambda_max = summary["filter"]["lambda_max"] if summary["filter"] else 2.0
+        every = max(1, len(psi) // _MAX_NODES)
+        homophily = homophily[::every]
+        frequencies, responses = frequency_response(
+            torch.from_numpy(psi[::every].copy()),
+            summary["filter"]["basis"],
+            points,
+            summary["filter"]["lambda_max"],
+        )
+    return RunFigureData(
+        title=_title(summary),
+        curves=curves,
+        best_epochs=[int(np.argmin(curve["val_loss"])) for curve in curves],
+        frequencies=frequencies.numpy(),
+        responses=responses.numpy(),
+        homophily=homophily,
+    )
+
+
+def _title(summary: dict[str, Any]) -> str:
     score = summary.get("test_accuracy") or summary["unobserved_accuracy"]
-    interval = f" ± {100 * score['ci95']:.1f}" if score["ci95"] is not None else ""
-    title = f"{config['model']} on {summary['dataset']} ({summary['protocol']}): {100 * score['mean']:.1f}{interval} %"
-    best = [int(np.argmin(curve["val_loss"])) for curve in curves]
-    return RunRows(title, curves, best, (t.numpy() + 1) * lambda_max / 2, responses, homophily)
+    accuracy = f"{100 * score['mean']:.1f}"
+    if score["ci95"] is not None:
+        accuracy += f" ± {100 * score['ci95']:.1f}"
+    model = summary["config"]["model"]
+    return f"{model} on {summary['dataset']} ({summary['protocol']}): {accuracy} %"
 
 
-def draw_run(rows: RunRows, path: Path) -> None:
-    """Draw to a file; its ending decides the format."""
-    with canvas() as plt:
-        panels = 2 if len(rows.responses) else 1
-        figure, axes = plt.subplots(
-            1, panels, figsize=(4.2 * panels, 3.2), squeeze=False, layout="constrained"
-        )
-        _draw_curves(axes[0, 0], rows)
-        if panels == 2:
-            _draw_responses(figure, axes[0, 1], rows)
-        figure.suptitle(rows.title)
-        figure.savefig(path)
-
-
-def _draw_curves(ax: Any, rows: RunRows) -> None:
-    for i, (curve, best) in enumerate(zip(rows.curves, rows.best_epochs)):
-        alpha = max(0.25, 1 / len(rows.curves) ** 0.5)
-        for j, (key, label) in enumerate((("train_loss", "training"), ("val_loss", "validation"))):
-            ax.plot(
-                curve["epoch"],
-                curve[key],
-                color=COLOURS[j],
-                alpha=alpha,
-                lw=1,
-                label=None if i else label,
-            )
-        ax.plot(
-            best, curve["val_loss"][best], "o", color=COLOURS[1], ms=4, label=None if i else "kept"
-        )
-    ax.set(
-        xlabel="epoch",
-        ylabel="loss",
-        ylim=(0, None),
-        title=f"Learning curves, {len(rows.curves)} runs",
-    )
-    ax.legend()
-
-
-def _draw_responses(figure: Any, ax: Any, rows: RunRows, most: int = 150) -> None:
-    import matplotlib as mpl
-
-    nodes = np.linspace(0, len(rows.responses) - 1, min(most, len(rows.responses))).astype(int)
-    nodes = nodes[
-        np.argsort(np.abs(np.nan_to_num(rows.homophily[nodes], nan=0.5) - 0.5), kind="stable")
-    ]
-    colours = mpl.colormaps["viridis"]
-    for node in nodes:
-        h = rows.homophily[node]
-        ax.plot(
-            rows.frequencies,
-            rows.responses[node],
-            color="0.7" if np.isnan(h) else colours(h),
-            lw=0.6,
-            alpha=0.5,
-        )
-    ax.plot(
-        rows.frequencies,
-        rows.responses.mean(0),
-        color="black",
-        lw=1,
-        ls="--",
-        label="mean of all nodes",
-    )
-    ax.set(xlabel="frequency λ", ylabel="response", title=f"Learned filters of {len(nodes)} nodes")
-    ax.legend()
-    scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), colours)
-    figure.colorbar(scale, ax=ax, label="neighbours of the same class")
-
-
-def _columns(path: Path) -> dict[str, np.ndarray]:
+def _read_columns(path: Path) -> dict[str, np.ndarray]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
+
+
+def draw_run(content: RunFigureData, path: Path) -> None:
+    """Draw the figure to a file, whose extension selects the format."""
+    with canvas() as plt:
+        has_filters = len(content.responses) > 0
+        figure, axes = panels(plt, 2 if has_filters else 1, width=4.2, height=3.2)
+        _draw_curves(axes[0, 0], content)
+        if has_filters:
+            _draw_responses(figure, axes[0, 1], content)
+        figure.suptitle(content.title)
+        figure.savefig(path)
+
+
+def _draw_curves(ax: Any, content: RunFigureData) -> None:
+    runs = len(content.curves)
+    alpha = max(0.25, 1 / runs**0.5)
+    for curve, best in zip(content.curves, content.best_epochs):
+        epoch = curve["epoch"]
+        loss = curve["val_loss"]
+        ax.plot(epoch, curve["train_loss"], color=COLOURS[0], alpha=alpha, lw=1)
+        ax.plot(epoch, loss, color=COLOURS[1], alpha=alpha, lw=1)
+        ax.plot(best, loss[best], "o", color=COLOURS[1], ms=4)
+    noun = "run" if runs == 1 else "runs"
+    ax.set(xlabel="epoch", ylabel="loss", ylim=(0, None), title=f"Learning curves, {runs} {noun}")
+    ax.legend(ax.lines[:3], ("training", "validation", "best epoch"))
+
+
+def _draw_responses(figure: Any, ax: Any, content: RunFigureData) -> None:
+    import matplotlib as mpl
+
+    count = min(_MAX_CURVES, len(content.responses))
+    nodes = np.linspace(0, len(content.responses) - 1, count).astype(int)
+    # Nodes with extreme homophily are drawn last, on top of the others.
+    extremeness = np.abs(np.nan_to_num(content.homophily[nodes], nan=0.5) - 0.5)
+    nodes = nodes[np.argsort(extremeness, kind="stable")]
+    colours = mpl.colormaps["viridis"]
+    for node in nodes:
+        h = content.homophily[node]
+        colour = "0.7" if np.isnan(h) else colours(h)
+        ax.plot(content.frequencies, content.responses[node], color=colour, lw=0.6, alpha=0.5)
+    mean = content.responses.mean(0)
+    ax.plot(content.frequencies, mean, color="black", lw=1, ls="--", label="mean of all nodes")
+    ax.set(xlabel="frequency λ", ylabel="response", title=f"Learned filters of {count} nodes")
+    ax.legend()
+    scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), colours)
+    figure.colorbar(scale, ax=ax, label="neighbours of the same class")

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from conftest import random_graph
+from helpers.small_graphs import two_way
 from torch_geometric.utils import homophily as pyg_homophily
 
 from nfgnn.analysis import (
@@ -16,10 +17,6 @@ from nfgnn.analysis import (
 )
 from nfgnn.data import mixed_graph
 from nfgnn.errors import UserError
-
-
-def two_way(*edges: tuple[int, int]) -> torch.Tensor:
-    return torch.tensor([*edges, *((b, a) for a, b in edges)]).T
 
 
 def test_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""A browser and a page that several tests of the explorer look at."""
+"""A browser and a page for the tests of the explorer."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,28 +8,27 @@ import pytest
 from helpers.browser import launched
 from helpers.explorer_runs import awkward_graph, train_run
 
-from nfgnn.explain.explorer import explorer_rows, find_subject, write_page
-from nfgnn.explain.explorer.rows import ExplorerRows
+from nfgnn.explain import build_node_table, select_runs, write_explorer
+from nfgnn.explain.explorer import NodeTable
 
 
-@pytest.fixture(
-    scope="module"
-)  # while it lives, no other test in this process can run an event loop
+# Until the browser closes, no other test in this process can run an event loop.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with launched() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def compared(tmp_path_factory: pytest.TempPathFactory) -> ExplorerRows:
-    """NFGNN beside PolyGNN."""
+def compared(tmp_path_factory: pytest.TempPathFactory) -> NodeTable:
+    """Return the table of an NFGNN and a PolyGNN run."""
     folder, data = tmp_path_factory.mktemp("runs"), awkward_graph()
     runs = [train_run(folder / model, model, data) for model in ("NFGNN", "PolyGNN")]
-    return explorer_rows(find_subject(*runs), data)
+    return build_node_table(select_runs(*runs), data)
 
 
 @pytest.fixture(scope="session")
-def explorer_file(compared: ExplorerRows, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def explorer_file(compared: NodeTable, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "explorer.html"
-    write_page(compared, path)
+    write_explorer(compared, path)
     return path

@@ -1,4 +1,4 @@
-"""The rows of the picture are the numbers of the run folder."""
+"""The figure of a run shows the numbers of the run folder."""
 
 from pathlib import Path
 
@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 
 from nfgnn.data import load_dataset
-from nfgnn.explain.run_figure import draw_run, run_rows
+from nfgnn.explain.run_figure import draw_run, read_run
 from nfgnn.run_progress import RunDisplay
 from nfgnn.training import Experiment, RunConfig, load_run, run_experiment
 
 
 @pytest.mark.parametrize("model", ["NFGNN", "PolyGNN", "MLP"])
-def test_rows_are_the_runs_own_numbers(model: str, tmp_path: Path) -> None:
+def test_figure_data_equals_the_run(model: str, tmp_path: Path) -> None:
     data = load_dataset("mixed", num_nodes=120)
     config = RunConfig.resolve(model, {"epochs": 8}, "mixed", "full")
     run_experiment(
         Experiment(data, "full", [0, 1], config), tmp_path / "run", RunDisplay("", quiet=True)
     )
-    rows = run_rows(tmp_path / "run", np.full(120, 0.5))
-    assert [len(curve["val_loss"]) for curve in rows.curves] == [8, 8]
-    assert rows.best_epochs == [int(np.argmin(curve["val_loss"])) for curve in rows.curves]
+    content = read_run(tmp_path / "run", np.full(120, 0.5))
+    assert [len(curve["val_loss"]) for curve in content.curves] == [8, 8]
+    assert content.best_epochs == [int(np.argmin(curve["val_loss"])) for curve in content.curves]
     if model != "MLP":
         frequencies, responses = load_run(tmp_path / "run", seed=0).response(data, points=101)
-        np.testing.assert_allclose(rows.frequencies, frequencies.numpy())
-        np.testing.assert_allclose(rows.responses, responses.numpy(), rtol=1e-5, atol=1e-6)
-    draw_run(rows, tmp_path / "figure.png")
+        np.testing.assert_allclose(content.frequencies, frequencies.numpy())
+        np.testing.assert_allclose(content.responses, responses.numpy(), rtol=1e-5, atol=1e-6)
+    draw_run(content, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000

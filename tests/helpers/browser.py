@@ -1,4 +1,4 @@
-"""A real browser for the tests of pages: Debian's chromium, driven by Playwright, with the network off."""
+"""A real browser for the tests of pages: Chromium without a network, driven by Playwright."""
 
 import os
 import shutil
@@ -22,11 +22,13 @@ FLAGS = [
 
 @contextmanager
 def launched() -> Iterator[Any]:
-    """The browser. Where there is none the tests are skipped; in continuous integration they fail."""
+    """Yield the browser; without one, skip the tests, or fail in continuous integration."""
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
-        missing = "there is no chromium to open the explorer in: `make browser` installs it where apt-get may"
-        pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
+        missing = "chromium is not installed: run `make browser`, which needs apt-get"
+        if os.environ.get("CI"):
+            pytest.fail(missing)
+        pytest.skip(missing)
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -39,7 +41,7 @@ def launched() -> Iterator[Any]:
 def opened(
     browser: Any, path: Path, width: int = 1440, height: int = 900, scheme: str = "light"
 ) -> Iterator[Any]:
-    """A page from disk; whatever it complains about, or asks the network for, is an error."""
+    """Open a page from disk; messages on the console and network requests are errors."""
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, offline=True
     )

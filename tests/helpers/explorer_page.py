@@ -1,4 +1,4 @@
-"""Hands and eyes for the explorer's page: clicks on nodes, and what is then drawn and written."""
+"""Clicks on the explorer page, and readers of what it draws and writes."""
 
 import re
 from typing import Any
@@ -7,21 +7,21 @@ import numpy as np
 
 
 def settle(page: Any) -> None:
-    """Wait until everything that is to be drawn has been drawn."""
-    page.evaluate(
-        "() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(go, 30))))"
-    )
+    """Wait until everything has been drawn."""
+    page.evaluate("""() => new Promise((go) => {
+      requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(go, 30)));
+    })""")
 
 
 def places(page: Any, nodes: Any) -> np.ndarray:
-    """Where nodes stand, in pixels of the map."""
+    """Return the positions of nodes in pixels of the map."""
     return np.array(
         page.evaluate("(nodes) => nodes.map(window.explorer.place)", [int(i) for i in nodes])
     )
 
 
 def lonely(page: Any, n: int) -> int:
-    """The node that is farthest from its nearest neighbour on the map: a click there cannot be mistaken."""
+    """Return the node farthest from its nearest neighbour on the map, to click unambiguously."""
     place = places(page, range(n))
     distance = np.linalg.norm(place[:, None] - place, axis=2) + np.where(np.eye(n), np.inf, 0)
     return int(distance.min(1).argmax())
@@ -39,7 +39,7 @@ def facts(page: Any, where: str) -> dict[str, str]:
 
 
 def drawn_curves(page: Any, where: str) -> dict[str, np.ndarray]:
-    """The responses of a chart, read back from pixels by the chart's own axis; by name of the key."""
+    """Return the responses of a chart by name, read back from pixels with its own axis."""
     chart = page.locator(f"{where} svg.chart").first
     labels = chart.locator("text[text-anchor=end]")
     ticks = [
@@ -77,17 +77,19 @@ def near(colour: str, wanted: str) -> bool:
 
 
 def text_boxes(page: Any) -> list[Any]:
-    """Left, top, right, bottom and text of every line of text that can be seen."""
+    """Return left, top, right, bottom and text of every visible line of text."""
     return page.evaluate("""() => {
   const boxes = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const text = walker.currentNode, parent = text.parentElement;
-    const unseen = parent.closest("script, style, noscript, option, title, [hidden], details:not([open]), .skip");
-    if (unseen || !text.textContent.trim()) continue;
+    const hidden = "script, style, noscript, option, title, [hidden], details:not([open]), .skip";
+    if (parent.closest(hidden) || !text.textContent.trim()) continue;
     const range = document.createRange();
     range.selectNodeContents(text);
-    for (const box of range.getClientRects()) boxes.push([box.left, box.top, box.right, box.bottom, text.textContent]);
+    for (const box of range.getClientRects()) {
+      boxes.push([box.left, box.top, box.right, box.bottom, text.textContent]);
+    }
   }
   return boxes;
 }""")

@@ -1,4 +1,4 @@
-"""A small graph with everything that is awkward, and runs on it: what the tests of the explorer look at."""
+"""An awkward small graph and runs on it, for the tests of the explorer."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 from torch_geometric.data import Data
 
 from nfgnn.data import load_dataset
-from nfgnn.explain.explorer.rows import ExplorerRows, FilterColumns, Layout, RunColumns
+from nfgnn.explain.explorer.node_table import FilterColumns, Layout, NodeTable, RunColumns
 from nfgnn.run_progress import RunDisplay
 from nfgnn.training import Experiment, RunConfig, run_experiment
 
@@ -14,7 +14,7 @@ NASTY = "</script><b>art & \"craft\" 'x' <!-- {{SCRIPT}}"
 
 
 def awkward_graph() -> Data:
-    """160 nodes with ids of their own, some without a label, one class with a name full of markup."""
+    """Return 160 nodes with ids, some without a label, and one class with markup in its name."""
     data = load_dataset("mixed", num_nodes=160, num_classes=3)
     data.name = "awkward"
     data.class_names = [NASTY, "music", "science"]
@@ -31,8 +31,8 @@ def train_run(
     return folder
 
 
-def synthetic_rows(n: int, seed: int = 0) -> ExplorerRows:
-    """Rows of a graph of this size without any training: a ring with chords, random filters."""
+def synthetic_table(n: int, seed: int = 0) -> NodeTable:
+    """Return a table without any training: a ring with chords, random filters."""
     rng = np.random.default_rng(seed)
     ring = np.arange(n)
     one_way = np.concatenate(
@@ -45,7 +45,7 @@ def synthetic_rows(n: int, seed: int = 0) -> ExplorerRows:
     means = np.stack([psi[label == c].mean(0) for c in range(3)])
     filters = FilterColumns(psi, "monomial", t + 1, terms, psi.mean(0, dtype=np.float64), means)
     run = RunColumns("NFGNN", rng.integers(0, 3, n), rng.random(n), filters)
-    return ExplorerRows(
+    return NodeTable(
         dataset="ring",
         protocol="full",
         seed=0,

@@ -1,12 +1,20 @@
-"""The explorer: one HTML file in which the nodes of a run can be looked at one by one.
+"""The explorer: one HTML file that shows the nodes of a run, without a server or a network.
 
-``subject.py`` finds the runs and checks their graph, ``rows.py`` collects what there is to see as plain arrays,
-``layout.py`` places the nodes, ``sample.py`` chooses the nodes of a large graph that a page can carry, ``page.py``
-packs the arrays into ``template/``, whose script draws them. The file needs no server and no network.
+``selection.py`` selects the runs and the seed and checks their graph, ``node_table.py`` collects
+what is shown as arrays over all nodes, ``layout.py`` places the nodes on the map, ``sample.py``
+chooses the nodes of a large graph that a page can hold, and ``page.py`` packs the arrays into
+``template/``, whose scripts draw them.
 """
 
-from nfgnn.explain.explorer.page import write_page
-from nfgnn.explain.explorer.rows import explorer_rows, homophily_bins
-from nfgnn.explain.explorer.selection import find_subject
+from nfgnn.explain.explorer.node_table import NodeTable, build_node_table, homophily_bins
+from nfgnn.explain.explorer.page import write_explorer
+from nfgnn.explain.explorer.selection import RunSelection, select_runs
 
-__all__ = ["explorer_rows", "find_subject", "homophily_bins", "write_page"]
+__all__ = [
+    "NodeTable",
+    "RunSelection",
+    "build_node_table",
+    "homophily_bins",
+    "select_runs",
+    "write_explorer",
+]

@@ -1,15 +1,16 @@
-r"""Where a node stands on the map: by its filter, or by its links.
+r"""Places of the nodes on the map: by their filters, or by their edges.
 
-**Filters**: the first two principal components of Ψ, so nodes that learned similar filters are close.
+**Filters**: the first two principal components of Ψ, so that nodes with similar filters are close.
 
-**Links**: a force layout. Every link pulls its ends together in proportion to their distance, every two nodes push each
-other apart,
+**Edges**: a force-directed layout. Edges attract their ends in proportion to the distance, and all
+nodes repel each other,
 
-.. math:: F_i = \sum_{j \sim i} \frac{x_j - x_i}{d_i + 1} + c \sum_j m_j \frac{x_i - x_j}{ε + |x_i - x_j|^2} - g\,x_i,
-          \qquad m_j = d_j + 1,
+.. math:: F_i = \sum_{j \sim i} \frac{x_j - x_i}{d_i + 1}
+          + c \sum_j m_j \frac{x_i - x_j}{ε + |x_i - x_j|^2} - g\,x_i, \qquad m_j = d_j + 1,
 
-with degrees d and a weak pull g to the centre that keeps components together. The pull is one sparse product. The push
-is a convolution of the mass with a fixed kernel, taken by FFT on a grid, so a step costs O(n + m) and not O(n²).
+with degrees d and a weak force g towards the centre, which keeps components together. The
+attraction is one sparse product. The repulsion is a convolution of the mass with a fixed kernel,
+computed by FFT on a grid, so a step costs O(n + m) instead of O(n²).
 """
 
 from collections.abc import Callable
@@ -17,27 +18,29 @@ from collections.abc import Callable
 import numpy as np
 from scipy import fft, ndimage, sparse
 
+from nfgnn.analysis import adjacency_matrix
+
 OnStep = Callable[[int, int], None]
-"""Told how many steps of how many are done."""
+"""Called with the number of steps done and their total."""
 _GRID = 128
 _STEPS = 150
-_PUSH, _PULL_TO_CENTRE = 0.2, 0.05
+_REPULSION = 0.2
+_CENTRE = 0.05
 
 
-def principal_components(psi: np.ndarray) -> tuple[np.ndarray, list[float]] | None:
-    """Coordinates ``[n, 2]`` and the shares of variance they show; ``None`` where all rows are (nearly) equal."""
+def principal_components(psi: np.ndarray) -> tuple[np.ndarray, tuple[float, float]] | None:
+    """Return coordinates ``[n, 2]`` and their shares of variance, or ``None`` for equal rows."""
     centred = psi.astype(np.float64) - psi.mean(0, dtype=np.float64)
     variance, axes = np.linalg.eigh(centred.T @ centred / max(len(psi), 1))
-    if psi.shape[1] < 2 or variance[-1] <= 1e-12 * max(
-        1.0, float(np.square(psi, dtype=np.float64).mean())
-    ):
+    scale = max(1.0, float(np.square(psi, dtype=np.float64).mean()))
+    if psi.shape[1] < 2 or variance[-1] <= 1e-12 * scale:
         return None
     axes = axes[:, :-3:-1]
-    axes = axes * np.sign(
-        axes[np.abs(axes).argmax(0), np.arange(2)]
-    )  # a sign that does not depend on the solver
-    share = np.clip(variance[:-3:-1], 0, None) / variance.clip(0).sum()
-    return centred @ axes, [float(part) for part in share]
+    # The largest entry of an axis is positive, so that the signs do not depend on the solver.
+    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(2)])
+    variance = variance.clip(0)
+    first, second = variance[:-3:-1] / variance.sum()
+    return centred @ axes, (float(first), float(second))
 
 
 def force_layout(
@@ -47,69 +50,70 @@ def force_layout(
     steps: int = _STEPS,
     on_step: OnStep | None = None,
 ) -> np.ndarray:
-    """Coordinates ``[n, 2]`` of the nodes of a graph given by its links in both directions."""
-    links = sparse.csr_array(
-        (np.ones(edge_index.shape[1], np.float32), (edge_index[0], edge_index[1])), (n, n)
-    )
-    degree = np.diff(links.indptr).astype(np.float32)
-    mean = sparse.diags_array(1 / (degree + 1)) @ links
+    """Return coordinates ``[n, 2]`` of the nodes of a graph with edges in both directions."""
+    adjacency = adjacency_matrix(edge_index, n, np.float32)
+    degree = np.diff(adjacency.indptr).astype(np.float32)
+    mean = sparse.diags_array(1 / (degree + 1)) @ adjacency
     stay = (degree / (degree + 1))[:, None]
     mass = (degree + 1) / (degree + 1).mean()
-    place = _smooth_start(mean, n, seed)
+    place = _initial_layout(mean, n, seed)
     for step in range(steps):
-        pull = mean @ place - stay * place
-        force = pull + _PUSH * _push(place, mass) - _PULL_TO_CENTRE * place
+        attraction = mean @ place - stay * place
+        force = attraction + _REPULSION * _repulsion(place, mass) - _CENTRE * place
         length = np.linalg.norm(force, axis=1, keepdims=True)
+        # Steps get shorter until the layout comes to rest.
         temperature = 0.6 * (1 - step / steps)
         place = place + force * np.minimum(1, temperature / np.maximum(length, 1e-9))
         if on_step:
             on_step(step + 1, steps)
-    return _rein_in(place)
+    return _clip_outliers(place)
 
 
-def _rein_in(place: np.ndarray) -> np.ndarray:
-    """Nodes that hang on nothing drift off: bring them to the rim, or the map would be empty for their sake."""
+def _clip_outliers(place: np.ndarray) -> np.ndarray:
+    """Move isolated nodes, which drift away, to the rim, so that the others fill the map."""
     low, high = np.quantile(place, (0.01, 0.99), axis=0)
-    air = 0.1 * (high - low).max()
-    return np.asarray(np.clip(place, low - air, high + air))
+    margin = 0.1 * (high - low).max()
+    return np.asarray(np.clip(place, low - margin, high + margin))
 
 
-def _smooth_start(mean: sparse.csr_array, n: int, seed: int, rounds: int = 30) -> np.ndarray:
-    """Random coordinates, averaged over neighbours again and again: the low graph frequencies, roughly."""
+def _initial_layout(mean: sparse.csr_array, n: int, seed: int, rounds: int = 30) -> np.ndarray:
+    """Average random coordinates over neighbours repeatedly: roughly the low graph frequencies."""
     place = np.random.default_rng(seed).standard_normal((n, 2)).astype(np.float32)
     for _ in range(rounds):
         place = place + mean @ place
         place -= place.mean(0)
-        place = (np.linalg.qr(place)[0] if n > 1 else place) * np.float32(np.sqrt(n))
+        if n > 1:
+            place, _ = np.linalg.qr(place)
+        place = place * np.float32(np.sqrt(n))
     return np.asarray(place, dtype=np.float32)
 
 
-def _push(place: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """The push of all nodes on every node, divided by their number."""
-    low, high = place.min(0), place.max(0)
-    cell = max(float((high - low).max()), 1e-6) / (_GRID - 1)
-    at = (place - low) / cell  # in cells; a node shares its mass among the four corners around it
-    corner = np.minimum(at.astype(np.int64), _GRID - 2)
-    inside = at - corner
+def _repulsion(place: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Return the repulsion of all nodes on every node, scaled to keep the map evenly dense."""
+    n = len(place)
+    low = place.min(0)
+    cell = max(float((place.max(0) - low).max()), 1e-6) / (_GRID - 1)
+    # Positions in cells; every node distributes its mass among the four corners of its cell.
+    position = (place - low) / cell
+    corner = np.minimum(position.astype(np.int64), _GRID - 2)
+    inside = position - corner
     density = np.zeros(_GRID * _GRID)
     for dx in (0, 1):
         for dy in (0, 1):
             weight = np.abs(1 - dx - inside[:, 0]) * np.abs(1 - dy - inside[:, 1]) * mass
             index = (corner[:, 0] + dx) * _GRID + corner[:, 1] + dy
             density += np.bincount(index, weight, minlength=_GRID * _GRID)
+    # The doubled grid keeps the convolution from wrapping around.
     spectrum = fft.rfft2(density.reshape(_GRID, _GRID), (2 * _GRID, 2 * _GRID))
-    push = [fft.irfft2(spectrum * kernel)[:_GRID, :_GRID] for kernel in _kernels(cell)]
-    values = [ndimage.map_coordinates(field, at.T, order=1, mode="nearest") for field in push]
-    return (np.stack(values, 1) / len(place) * _spread(len(place))).astype(np.float32)
-
-
-def _spread(n: int) -> float:
-    """Keeps the map of a large graph as dense as that of a small one."""
-    return float(np.sqrt(n))
+    values = []
+    for kernel in _kernels(cell):
+        field = fft.irfft2(spectrum * kernel)[:_GRID, :_GRID]
+        values.append(ndimage.map_coordinates(field, position.T, order=1, mode="nearest"))
+    return (np.stack(values, 1) / n * float(np.sqrt(n))).astype(np.float32)
 
 
 def _kernels(cell: float) -> list[np.ndarray]:
-    """FFT of z / (ε + |z|²) on the doubled grid, one for each direction."""
+    """Return the FFT of z / (ε + |z|²) on the doubled grid, one for each direction."""
     steps = fft.fftfreq(2 * _GRID, 1 / (2 * _GRID)) * cell
     x, y = np.meshgrid(steps, steps, indexing="ij")
     square = x * x + y * y + cell * cell

@@ -1,8 +1,8 @@
-"""The rows as one HTML file: arrays packed as base64, put into the template beside its style and script.
+"""The node table as one HTML file: arrays packed as base64 in the template with style and scripts.
 
-Whatever stems from the user's files travels as JSON in an element that is never executed, with every ``<`` written as
-an escape; the script shows it as text, never as markup. The page's policy allows its own script by its hash, and no
-other source of anything.
+Everything from the user's files is stored as JSON in an element that is never executed, with every
+``<`` escaped, and the scripts show it as text, never as markup. The content security policy of the
+page allows its own script, by its hash, and no other source.
 """
 
 import base64
@@ -18,81 +18,88 @@ from typing import Any
 import numpy as np
 
 from nfgnn.errors import UserError
-from nfgnn.explain.explorer.rows import (
-    PARTS,
-    ExplorerRows,
-    FilterColumns,
-    homophily_bin,
-    homophily_bins,
-)
-from nfgnn.explain.explorer.sample import Sample, take_sample
+from nfgnn.explain.explorer.node_table import PARTS, FilterColumns, NodeTable, homophily_bins
+from nfgnn.explain.explorer.sample import Sample, sample_nodes
 from nfgnn.files import atomic_write
 
-MOST_NODES = 50_000
+MAX_NODES = 50_000
 _SCRIPTS = ("decode.js", "colours.js", "map.js", "charts.js", "ego.js", "panels.js", "explorer.js")
-_NOTHING = 65535
+_NAN_CODE = 65535
 
 
-def write_page(rows: ExplorerRows, path: Path, most_nodes: int = MOST_NODES) -> Sample:
-    """Write the explorer; of a graph of more than ``most_nodes`` nodes it carries a random sample."""
+def write_explorer(table: NodeTable, path: Path, max_nodes: int = MAX_NODES) -> Sample:
+    """Write the page; of a graph with more than ``max_nodes`` nodes it holds a random sample."""
     if not path.parent.is_dir():
-        raise UserError(f"the folder {path.parent} does not exist: make it, or name another file")
-    sample = take_sample(rows.edge_index, len(rows.label), most_nodes)
-    atomic_write(path, render(page_content(rows, sample)))
+        raise UserError(
+            f"the folder {path.parent} does not exist: create it or choose another file"
+        )
+    sample = sample_nodes(table.edge_index, len(table.label), max_nodes)
+    atomic_write(path, render(page_content(table, sample)))
     return sample
 
 
-def page_content(rows: ExplorerRows, sample: Sample) -> dict[str, Any]:
-    """What the page's script reads. Means, bins and accuracies are those of all nodes, whatever the sample."""
-    carried, shown = sample.nodes, sample.nodes[: sample.shown]
-    return {
-        "dataset": rows.dataset,
-        "protocol": rows.protocol,
-        "seed": rows.seed,
-        "numNodes": len(rows.label),
-        "numEdges": rows.edge_index.shape[1] // 2,
-        "numWithoutHomophily": int(np.isnan(rows.homophily).sum()),
-        "shown": sample.shown,
-        "classNames": rows.class_names,
-        "parts": PARTS,
-        "ids": None if rows.ids is None else [rows.ids[i] for i in carried],
-        "node": pack_codes(carried),
-        "label": pack_codes(rows.label[carried] + 1),
-        "part": pack_codes(rows.part[shown]),
-        "degree": pack_codes(rows.degree[shown]),
-        "homophily": pack_numbers(rows.homophily[shown]),
-        "bin": pack_codes(homophily_bin(rows.homophily[shown]) + 1),
-        "entropy": pack_numbers(rows.entropy[shown]),
-        "starts": pack_codes(sample.starts),
-        "neighbours": pack_codes(sample.neighbours),
-        "layouts": [
-            {"name": layout.name, "note": layout.note, "equalAxes": layout.equal_axes}
-            | {"place": pack_numbers(layout.place[shown])}
-            for layout in rows.layouts
-        ],
-        "runs": [
+def page_content(table: NodeTable, sample: Sample) -> dict[str, Any]:
+    """Return the data of the page. Means, bins and accuracies are those of all nodes."""
+    nodes = sample.nodes
+    shown = nodes[: sample.shown]
+    layouts = []
+    for layout in table.layouts:
+        layouts.append(
+            {
+                "name": layout.name,
+                "note": layout.note,
+                "equalAxes": layout.equal_axes,
+                "place": pack_numbers(layout.place[shown]),
+            }
+        )
+    runs = []
+    for i, run in enumerate(table.runs):
+        accuracy = table.accuracy(i)
+        runs.append(
             {
                 "name": run.name,
-                "accuracy": _or_none(rows.accuracy(i)),
-                "predicted": pack_codes(run.predicted[carried]),
+                "accuracy": None if math.isnan(accuracy) else accuracy,
+                "predicted": pack_codes(run.predicted[nodes]),
                 "confidence": pack_numbers(run.confidence[shown]),
-                "filters": None if run.filters is None else _filters(run.filters, shown),
+                "filters": None if run.filters is None else _filter_content(run.filters, shown),
             }
-            for i, run in enumerate(rows.runs)
-        ],
-        "bins": homophily_bins(rows),
+        )
+    return {
+        "dataset": table.dataset,
+        "protocol": table.protocol,
+        "seed": table.seed,
+        "numNodes": len(table.label),
+        "numEdges": table.edge_index.shape[1] // 2,
+        "numWithoutHomophily": int(np.isnan(table.homophily).sum()),
+        "shown": sample.shown,
+        "classNames": table.class_names,
+        "parts": PARTS,
+        "ids": None if table.ids is None else [table.ids[i] for i in nodes],
+        "node": pack_codes(nodes),
+        "label": pack_codes(table.label[nodes] + 1),
+        "part": pack_codes(table.part[shown]),
+        "degree": pack_codes(table.degree[shown]),
+        "homophily": pack_numbers(table.homophily[shown]),
+        "bin": pack_codes(table.homophily_bin()[shown] + 1),
+        "entropy": pack_numbers(table.entropy[shown]),
+        "starts": pack_codes(sample.starts),
+        "neighbours": pack_codes(sample.neighbours),
+        "layouts": layouts,
+        "runs": runs,
+        "bins": homophily_bins(table),
     }
 
 
 def render(content: dict[str, Any]) -> str:
-    """The HTML file that shows this content."""
-    script = "(() => {\n'use strict';\n" + "".join(_template(name) for name in _SCRIPTS) + "})();\n"
+    """Return the HTML file that shows this content."""
+    scripts = "".join(_template(name) for name in _SCRIPTS)
+    script = f"(() => {{\n'use strict';\n{scripts}}})();\n"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    names = " and ".join(run["name"] for run in content["runs"])
     parts = {
-        "TITLE": html.escape(
-            f"{content['dataset']} · {' and '.join(run['name'] for run in content['runs'])}"
-        ),
-        "POLICY": f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'",
+        "TITLE": html.escape(f"{content['dataset']} · {names}"),
+        "POLICY": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        f"script-src 'sha256-{digest}'",
         "STYLE": _template("style.css"),
         "DATA": json.dumps(content, allow_nan=False).replace("<", "\\u003c"),
         "SCRIPT": script,
@@ -101,47 +108,53 @@ def render(content: dict[str, Any]) -> str:
 
 
 def pack_codes(values: np.ndarray) -> dict[str, Any]:
-    """Whole numbers from 0 on, in as few bytes as the largest needs."""
-    largest = int(values.max()) if len(values) else 0
-    kind = "u1" if largest < 1 << 8 else "u2" if largest < 1 << 16 else "u4"
-    return {"type": kind, "data": base64.b64encode(values.astype(f"<{kind}").tobytes()).decode()}
+    """Pack non-negative integers into as few bytes as the largest one needs."""
+    largest = int(values.max(initial=0))
+    kind = "u4"
+    if largest < 1 << 8:
+        kind = "u1"
+    elif largest < 1 << 16:
+        kind = "u2"
+    return {"type": kind, "data": _base64(values.astype(f"<{kind}"))}
 
 
 def pack_numbers(values: np.ndarray) -> dict[str, Any]:
-    """Numbers, NaN allowed, as 16 bits per value on the range of their column: exact to its 131,068th part."""
+    """Pack numbers and NaN into 16 bits each, exact to 1/131,068 of the range of their column."""
     table = values.reshape(len(values), -1).astype(np.float64)
     finite = np.isfinite(table)
     low = np.where(finite, table, np.inf).min(0, initial=np.inf)
     high = np.where(finite, table, -np.inf).max(0, initial=-np.inf)
+    # A column without finite values gets the range [0, 0].
     low = np.where(np.isfinite(low), low, 0.0)
-    step = np.where(np.isfinite(high), np.maximum(high - low, 0.0), 0.0) / (_NOTHING - 1)
-    codes = np.rint((np.where(finite, table, low) - low) / np.where(step > 0, step, 1.0))
-    raw = np.where(finite, codes, _NOTHING).astype("<u2").tobytes()
+    high = np.where(np.isfinite(high), high, low)
+    step = np.maximum(high - low, 0.0) / (_NAN_CODE - 1)
+    offset = np.where(finite, table, low) - low
+    codes = np.rint(offset / np.where(step > 0, step, 1.0))
+    codes = np.where(finite, codes, _NAN_CODE)
     return {
         "type": "u2",
-        "data": base64.b64encode(raw).decode(),
+        "data": _base64(codes.astype("<u2")),
         "low": low.tolist(),
         "step": step.tolist(),
     }
 
 
-def _filters(filters: FilterColumns, shown: np.ndarray) -> dict[str, Any]:
-    psi = filters.psi[:1] if filters.one_for_all else filters.psi[shown]
+def _base64(values: np.ndarray) -> str:
+    return base64.b64encode(values.tobytes()).decode()
+
+
+def _filter_content(filters: FilterColumns, shown: np.ndarray) -> dict[str, Any]:
+    psi = filters.psi[:1] if filters.shared else filters.psi[shown]
+    means = [None if np.isnan(mean).any() else mean.tolist() for mean in filters.class_means]
     return {
         "basis": filters.basis,
-        "oneForAll": filters.one_for_all,
+        "oneForAll": filters.shared,
         "frequencies": filters.frequencies.tolist(),
         "terms": filters.terms.tolist(),
         "mean": filters.mean.tolist(),
-        "classMeans": [
-            None if np.isnan(row).any() else row.tolist() for row in filters.class_means
-        ],
+        "classMeans": means,
         "psi": pack_numbers(psi),
     }
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _template(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What is to be explored: a run or two, one of their seeds, and the graph they were trained on."""
+"""Selection of the runs to explore: one run or two, one of their seeds, and their graph."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,8 @@ from nfgnn.training.run_folder import fingerprint, read_description
 
 
 @dataclass(frozen=True)
-class Subject:
-    """Runs with one split in common: the same graph, protocol and seed."""
+class RunSelection:
+    """Runs with a common split: the same graph, protocol and seed."""
 
     folders: list[Path]
     summaries: list[dict[str, Any]]
@@ -22,64 +22,66 @@ class Subject:
 
     @property
     def source(self) -> dict[str, Any] | None:
-        """Where the graph of the first run came from; of a run that does not say so, its dataset if that is a name."""
+        """Where the graph came from, or ``None`` if the first run does not record it."""
         summary = self.summaries[0]
         source: dict[str, Any] | None = summary.get("source")
-        return source or (
-            {"dataset": summary["dataset"]} if canonical_name(summary["dataset"]) else None
-        )
+        if source is None and canonical_name(summary["dataset"]):
+            return {"dataset": summary["dataset"]}
+        return source
 
-    def names(self) -> list[str]:
-        """The models; with the name of the run folder where they are the same."""
+    def run_names(self) -> list[str]:
+        """Return the names of the models, with the run folders where both are the same."""
         models = [str(summary["model"]) for summary in self.summaries]
-        distinct = len(set(models)) == len(models)
-        return (
-            models
-            if distinct
-            else [f"{model} ({folder.name})" for model, folder in zip(models, self.folders)]
-        )
+        if len(set(models)) == len(models):
+            return models
+        return [f"{model} ({folder.name})" for model, folder in zip(models, self.folders)]
 
     def check_graph(self, data: Data) -> None:
-        """Refuse another graph than the one of the training."""
-        if fingerprint(data) != read_description(self.folders[0])["fingerprint"]:
+        """Raise an error unless ``data`` is the graph that the runs were trained on."""
+        run = self.folders[0]
+        if fingerprint(data) != read_description(run)["fingerprint"]:
             raise UserError(
-                f"the graph is not the one that {self.folders[0]} was trained on, or it has been changed since: "
-                "name the right one with --dataset"
+                f"the graph is not the one that {run} was trained on, or it has changed since: "
+                "pass the right one with --dataset"
             )
 
 
-def find_subject(run: Path, other: Path | None = None, seed: int | None = None) -> Subject:
-    """Read the run folders and choose the seed: the given one, else the best by the first run's validation accuracy."""
+def select_runs(run: Path, other: Path | None = None, seed: int | None = None) -> RunSelection:
+    """Read the run folders and select a seed.
+
+    Args:
+        run: a run folder.
+        other: a second run to compare with, on the same graph and with the same protocol.
+        seed: a seed of both runs; by default the one with the best validation accuracy of ``run``.
+    """
     folders = [run] if other is None else [run, other]
     summaries = [read_summary(folder) for folder in folders]
-    _check_comparable(folders, summaries)
-    seeds, values = summaries[0]["seeds"], summaries[0]["val_accuracy"]["values"]
+    if other is not None:
+        _check_comparable(folders, summaries)
+    seeds = summaries[0]["seeds"]
     common = [s for s in seeds if all(s in summary["seeds"] for summary in summaries)]
     if not common:
-        raise UserError(
-            f"{run} and {other} have no seed in common, so they cannot be compared on one split"
-        )
+        raise UserError(f"{run} and {other} have no seed in common, so their splits differ")
     if seed is None:
+        values = summaries[0]["val_accuracy"]["values"]
         seed = max(common, key=lambda s: values[seeds.index(s)])
     if seed not in common:
-        where = run if other is None else f"{run} and {other} together"
-        raise UserError(
-            f"there is no seed {seed} in {where}: choose one of {', '.join(map(str, common))}"
-        )
-    return Subject(folders, summaries, seed)
+        place = run if other is None else f"both {run} and {other}"
+        choices = ", ".join(map(str, common))
+        raise UserError(f"there is no seed {seed} in {place}: choose one of {choices}")
+    return RunSelection(folders, summaries, seed)
 
 
 def _check_comparable(folders: list[Path], summaries: list[dict[str, Any]]) -> None:
-    if len(folders) < 2:
-        return
-    first, second = (read_description(folder) for folder in folders)
-    if first["fingerprint"] != second["fingerprint"]:
+    first, second = (read_description(folder)["fingerprint"] for folder in folders)
+    if first != second:
         raise UserError(
-            f"{folders[0]} and {folders[1]} were trained on different graphs: compare runs on one graph"
+            f"{folders[0]} and {folders[1]} were trained on different graphs: "
+            "compare runs on the same graph"
         )
-    protocols = [summary["protocol"] for summary in summaries]
-    if protocols[0] != protocols[1]:
+    first, second = (summary["protocol"] for summary in summaries)
+    if first != second:
         raise UserError(
-            f"{folders[0]} was split by '{protocols[0]}' and {folders[1]} by '{protocols[1]}': "
-            "compare runs of one protocol, so that both are tested on the same nodes"
+            f"{folders[0]} has the protocol '{first}' and {folders[1]} has '{second}': "
+            "compare runs of the same protocol, so that both are tested on the same nodes"
         )

@@ -1,4 +1,4 @@
-// Small charts as SVG, drawn for the width they have and drawn again when it changes.
+// Small charts as SVG, drawn to fit their width and redrawn when it changes.
 
 /** A chart in a block of its own: `draw(width)` gives the SVG. */
 function chart(draw) {
@@ -24,7 +24,7 @@ function ticks(low, high, wanted) {
 
 const scaleTo = (low, high, from, to) => (value) => from + ((value - low) / (high - low || 1)) * (to - from);
 
-/** The range of values with 0 in it and a little air. */
+/** The range of values including 0, with a small margin. */
 function rangeOf(values) {
   const low = Math.min(0, ...values), high = Math.max(0, ...values), air = 0.06 * (high - low) || 1;
   return [low < 0 ? low - air : 0, high > 0 ? high + air : air];

@@ -1,4 +1,4 @@
-// Colours that colour-blind readers can tell apart: Okabe and Ito's for kinds, viridis for amounts.
+// Colours that colour-blind readers can tell apart: the palette of Okabe and Ito for categories, viridis for quantities.
 const darkMode = matchMedia("(prefers-color-scheme: dark)");
 const KINDS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442"];
 const VIRIDIS = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725"];
@@ -47,7 +47,7 @@ function swatch(colour, shape) {
   return canvas;
 }
 
-/** Ways to colour. Each says the place of a node in a list of looks; amounts have a range and -1 where there is none. */
+/** Colourings. Each maps a node to an index in a list of styles; quantities have a range, and -1 where undefined. */
 const kinds = (name, title, looks, of) => ({ name, title, looks, of });
 const amounts = (name, title, of, high, missing) => ({
   name, title, high, missing,

@@ -1,4 +1,4 @@
-// The packed arrays as typed arrays, and small tools for elements and numbers.
+// Unpacked arrays, and helpers for elements and numbers.
 const page = JSON.parse(document.getElementById("data").textContent);
 
 function bytes(text) {

@@ -1,4 +1,4 @@
-// A node in the midst of its neighbours: filled by class, ringed by the predicted class where that is another one.
+// A node among its neighbours: filled by class, with a ring in the colour of the predicted class if it differs.
 function egoSays(i) {
   const says = graph.runs.map((run) => `${run.name} says ${className(run.predicted[i])}`).join(", ");
   return `${nodeTitle(i)}: ${graph.label[i] < 0 ? "class unknown" : className(graph.label[i])}; ${says}`;
@@ -26,7 +26,7 @@ function egoMarker(i, x, y, r) {
   return [...marker, svg("circle", { class: "ring", cx: x, cy: y, r: r + 6 })];
 }
 
-/** Links among the neighbours, as far as their own lists on this page tell. */
+/** Edges among the neighbours, as far as the page has their lists of neighbours. */
 function linksAmong(around) {
   const place = new Map(around.map((j, k) => [j, k])), links = [];
   around.forEach((j, k) => {

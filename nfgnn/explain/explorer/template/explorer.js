@@ -1,4 +1,4 @@
-// The page: one state, and who must be told when it changes.
+// The page: one state, and the parts that are updated when it changes.
 const ways = colourings();
 const look = { layout: 0, colouring: ways[0], part: 0, current: null, selection: null, selectionName: "" };
 const map = new NodeMap(look, { clicked: choose, brushed: (inside) => select(inside, "rectangle on the map"), cleared: () => select(null) });
@@ -77,7 +77,7 @@ function search(event) {
   const show = (i) => { byId("found").replaceChildren(); choose(i); };
   if (found.length === 1) show(found[0]);
   else if (found.length) byId("found").replaceChildren("Which one?", ...found.map((i) => el("button", { type: "button", onclick: () => show(i) }, nodeName(i))));
-  else byId("found").replaceChildren(text.trim() ? `There is no node “${text.trim()}” on this page.` : "Write the id of a node, or # and its number.");
+  else byId("found").replaceChildren(text.trim() ? `There is no node “${text.trim()}” on this page.` : "Enter the id of a node, or # and its number.");
 }
 
 function options(id, names, onChange) {
@@ -98,10 +98,10 @@ function start() {
   byId("subtitle").textContent = [`protocol ${page.protocol}, seed ${page.seed}`, plural(page.numNodes, "node"), plural(page.numEdges, "link"), `${count(numClasses)} classes`].join(" · ");
   if (page.shown < page.numNodes) {
     byId("notice").hidden = false;
-    byId("notice").textContent = `This page carries a random sample of ${count(page.shown)} of ${count(page.numNodes)} nodes. The map, the search and selections speak of the sample; the intervals of homophily, the accuracies in them and the mean filters are those of all nodes.`;
+    byId("notice").textContent = `This page shows a random sample of ${count(page.shown)} of ${count(page.numNodes)} nodes. The map, the search and the selections refer to the sample; the intervals of homophily, their accuracies and the mean filters refer to all nodes.`;
   }
-  const missing = page.numWithoutHomophily ? ` In no interval, because they have no class or no labelled neighbour: ${plural(page.numWithoutHomophily, "node")}.` : "";
-  byId("bins-note").textContent = `Bars count all nodes, accuracy is that of test nodes; hollow marks rest on fewer than ${FEW} of them.${missing}`;
+  const missing = page.numWithoutHomophily ? ` Nodes without a label or labelled neighbours, which belong to no interval: ${count(page.numWithoutHomophily)}.` : "";
+  byId("bins-note").textContent = `Bars count all nodes; accuracies are those of test nodes. Hollow marks are based on fewer than ${FEW} test nodes.${missing}`;
   byId("query").placeholder = page.ids ? "id, or #number" : "number";
   options("layout", page.layouts.map((layout) => layout.name), placeNodes);
   options("colour", ways.map((way) => way.title), (k) => { look.colouring = ways[k]; showLegend(); map.redraw(); });
@@ -123,5 +123,5 @@ function start() {
 }
 
 start();
-/** For scripts that drive the page: where a node stands, in pixels of the map. */
+/** For scripts that drive the page: the position of a node in pixels of the map. */
 window.explorer = { place: (node) => { const i = graph.node.indexOf(node); return [map.x(i), map.y(i)]; }, state: look };

@@ -1,6 +1,6 @@
-// The map: points on one canvas, marks on another above it. Brushing, clicking, zooming, walking with arrow keys.
+// The map: points on one canvas, marks on another above it. Brushing, clicking, zooming, navigation with arrow keys.
 class NodeMap {
-  /** `look` holds what is to be seen (layout, colouring, part, current, selection); `on` is told what the user does. */
+  /** `look` holds what is shown (layout, colouring, part, current, selection); `on` receives the actions of the user. */
   constructor(look, on) {
     this.look = look;
     this.on = on;
@@ -78,7 +78,7 @@ class NodeMap {
     });
   }
 
-  /** One small picture per look, copied to every point that has it. */
+  /** One small image per style, copied to every point with that style. */
   sprites(radius) {
     const ratio = window.devicePixelRatio || 1, size = Math.ceil(2 * (1.3 * radius + 1));
     return this.look.colouring.looks().map(({ colour, shape }) => {

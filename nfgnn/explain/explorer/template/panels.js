@@ -1,4 +1,4 @@
-// What is told about a node, about a selection, and about the whole graph when nothing is chosen.
+// Panels about a node, about a selection, and, if nothing is selected, about the whole graph.
 const LINE = {
   first: { stroke: "var(--first)", "stroke-width": 2.6 },
   second: { stroke: "var(--second)", "stroke-width": 2.6, "stroke-dasharray": "9 3" },
@@ -15,7 +15,7 @@ const noFilters = () => {
   return el("p", { class: "note" }, `${names} ${graph.runs.length > 1 ? "have" : "has"} no polynomial filter, so there are no coefficients and no frequency responses to show.`);
 };
 
-/** The filter that others are measured by: that of a run with one filter for all nodes, else the mean of all nodes. */
+/** The reference filter: that of a run with one filter for all nodes, else the mean of all nodes. */
 function globalSeries() {
   const single = withFilters.find((r) => graph.runs[r].filters.oneForAll);
   const run = graph.runs[single ?? leading], line = single !== undefined && single !== leading ? LINE.second : LINE.global;
@@ -34,7 +34,7 @@ function showGraph(title, body) {
     const mean = { name: `mean of all nodes, ${name}`, points: responseOf(filters, filters.mean), line: LINE.group };
     parts.push(el("h3", {}, "Frequency response"), responseChart(base.name === mean.name || filters.oneForAll ? [base, ...classes] : [base, mean, ...classes], base, "Frequency response of the mean filter and of the classes"));
   }
-  parts.push(el("p", { class: "note" }, "Choose a node on the map, or find it by its id, to see its own filter beside these."));
+  parts.push(el("p", { class: "note" }, "Select a node on the map, or find it by its id, to compare its filter with these."));
   body.replaceChildren(...parts);
 }
 
@@ -84,7 +84,7 @@ function coefficientTable(sets) {
   return el("details", {}, el("summary", {}, "as numbers"), el("div", { class: "wide" }, el("table", { id: "coefficients" }, el("thead", {}, head), el("tbody", {}, ...rows))));
 }
 
-/** Numbers of a selection; means leave out nodes that have no value. */
+/** Statistics of a selection; means exclude nodes without a value. */
 function statistics(selection) {
   const nodes = [];
   for (let i = 0; i < graph.size; i++) if (selection[i]) nodes.push(i);

@@ -1,0 +1,353 @@
+"""The explorer page in a real browser: it shows the run's own numbers, to every user."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.browser import opened
+from helpers.explorer_page import (
+    click_node,
+    colour_at,
+    drawn_curves,
+    facts,
+    lonely,
+    near,
+    number,
+    places,
+    settle,
+    text_boxes,
+)
+from helpers.explorer_runs import NASTY, awkward_graph, synthetic_table, train_run
+
+from nfgnn.explain import build_node_table, select_runs, write_explorer
+from nfgnn.explain.explorer import NodeTable, homophily_bins
+from nfgnn.explain.explorer.node_table import PARTS
+
+
+def test_click_shows_the_node(browser: Any, explorer_file: Path, compared: NodeTable) -> None:
+    with opened(browser, explorer_file) as page:
+        node = lonely(page, 160)
+        click_node(page, node)
+        assert page.locator("#node-title").text_content() == f"person-{node:03d} (node {node})"
+        shown = facts(page, "#node")
+        names = [*compared.class_names, "unknown"]
+        assert shown["class"] == names[compared.label[node]]
+        for run, columns in enumerate(compared.runs):
+            said = f"{names[columns.predicted[node]]} ({100 * columns.confidence[node]:.1f} %)"
+            verdict = (
+                ""
+                if compared.label[node] < 0
+                else ", right"
+                if compared.correct(run)[node]
+                else ", wrong"
+            )
+            assert shown[f"predicted by {columns.name}"] == said + verdict
+        assert shown["part of the split"] == PARTS[compared.part[node]]
+        assert shown["neighbours"] == str(compared.degree[node])
+        assert number(shown["label entropy S"]) == pytest.approx(compared.entropy[node], abs=6e-4)
+        cells = page.locator("#coefficients tbody tr")
+        table = [[number(t) for t in row.locator("td").all_text_contents()] for row in cells.all()]
+        psi = [columns.filters.psi for columns in compared.runs if columns.filters]
+        np.testing.assert_allclose(
+            table, np.stack([psi[0][node], psi[1][node], psi[0].mean(0)], 1), atol=2e-4
+        )
+
+
+def test_curves_are_the_responses(browser: Any, explorer_file: Path, compared: NodeTable) -> None:
+    node = int(np.flatnonzero(compared.label == 1)[0])
+    with opened(browser, explorer_file) as page:
+        page.fill("#query", f"person-{node:03d}")
+        page.press("#query", "Enter")
+        settle(page)
+        curves = drawn_curves(page, "#node")
+        ours, other = (run.filters for run in compared.runs)
+        assert ours is not None
+        assert other is not None
+        expected = {
+            "this node": ours.terms @ ours.psi[node],
+            "PolyGNN: one filter for all": other.terms @ other.psi[0],
+            "mean of music": ours.terms @ ours.class_means[1],
+        }
+        assert set(curves) == set(expected)
+        for name, curve in expected.items():
+            np.testing.assert_allclose(curves[name], curve, atol=0.006 * np.abs(curve).max())
+        page.get_by_label("difference from “PolyGNN: one filter for all”").check()
+        base = expected["PolyGNN: one filter for all"]
+        largest = max(np.abs(curve - base).max() for curve in expected.values())
+        for name, curve in drawn_curves(page, "#node").items():
+            np.testing.assert_allclose(curve, expected[name] - base, atol=0.006 * largest)
+
+
+def test_search(browser: Any, explorer_file: Path) -> None:
+    with opened(browser, explorer_file) as page:
+        for query, title in (
+            ("person-017", "person-017 (node 17)"),
+            ("#42", "person-042 (node 42)"),
+        ):
+            page.fill("#query", query)
+            page.press("#query", "Enter")
+            assert page.locator("#node-title").text_content() == title
+        page.fill("#query", "son-00")
+        page.get_by_role("button", name="Go").click()
+        assert page.locator("#found button").all_text_contents() == [
+            f"person-00{i}" for i in range(8)
+        ]
+        page.get_by_role("button", name="person-003").click()
+        assert page.locator("#node-title").text_content() == "person-003 (node 3)"
+        page.fill("#query", "<i>nobody")
+        page.press("#query", "Enter")
+        assert page.locator("#found").text_content() == "There is no node “<i>nobody” on this page."
+
+
+def test_rectangle_selects_the_nodes_inside(
+    browser: Any, explorer_file: Path, compared: NodeTable
+) -> None:
+    with opened(browser, explorer_file) as page:
+        box, place = page.locator("#overlay").bounding_box(), places(page, range(160))
+        low, high = (
+            np.array([box["width"] * 0.3, box["height"] * 0.25]),
+            np.array([box["width"] * 0.6, box["height"] * 0.7]),
+        )
+        page.mouse.move(box["x"] + low[0], box["y"] + low[1])
+        page.mouse.down()
+        page.mouse.move(box["x"] + high[0], box["y"] + high[1], steps=4)
+        page.mouse.up()
+        settle(page)
+        inside = ((place >= low) & (place <= high)).all(1)
+        assert 5 < inside.sum() < 155
+        shown = facts(page, "#selection")
+        assert shown["selected"] == f"{inside.sum()} nodes (rectangle on the map)"
+        tested = inside & (compared.part == PARTS.index("test"))
+        for run, columns in enumerate(compared.runs):
+            score = (
+                f"{100 * compared.correct(run)[tested].mean():.1f} % of {tested.sum()} test nodes"
+            )
+            assert shown[f"test accuracy of {columns.name}"] == score
+        assert number(shown["mean homophily h"]) == pytest.approx(
+            np.nanmean(compared.homophily[inside]), abs=6e-4
+        )
+        assert number(shown["mean entropy S"]) == pytest.approx(
+            np.nanmean(compared.entropy[inside]), abs=6e-4
+        )
+        filters = compared.runs[0].filters
+        assert filters is not None
+        curve = filters.terms @ filters.psi[inside].mean(0)
+        drawn = drawn_curves(page, "#selection-body")["mean of the selection, NFGNN"]
+        np.testing.assert_allclose(drawn, curve, atol=0.006 * np.abs(curve).max())
+        page.get_by_role("button", name="Next node").click()
+        assert (
+            page.locator("#node-title")
+            .text_content()
+            .endswith(f"(node {np.flatnonzero(inside)[0]})")
+        )
+        page.get_by_role("button", name="Clear").click()
+        assert page.locator("#selection dt").count() == 0
+
+
+def test_zoom_move_and_parts(browser: Any, explorer_file: Path, compared: NodeTable) -> None:
+    with opened(browser, explorer_file) as page:
+        box, before = page.locator("#overlay").bounding_box(), places(page, range(160))
+        middle = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
+        page.get_by_role("button", name="Zoom in").click()
+        page.keyboard.down("Shift")
+        page.mouse.move(*middle)
+        page.mouse.down()
+        page.mouse.move(middle[0] + 30, middle[1] - 20, steps=3)
+        page.mouse.up()
+        page.keyboard.up("Shift")
+        centre = np.array([box["width"], box["height"]]) / 2
+        expected = centre + 1.5 * (before - centre) + [30, -20]
+        np.testing.assert_allclose(places(page, range(160)), expected, atol=0.5)
+        page.get_by_role("button", name="Fit").click()
+        page.select_option("#part", label="validation")
+        page.mouse.move(box["x"] + 2, box["y"] + 2)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] - 2, box["y"] + box["height"] - 2, steps=3)
+        page.mouse.up()
+        held_out = compared.part == PARTS.index("validation")
+        assert facts(page, "#selection")["selected"].startswith(f"{held_out.sum()} nodes (")
+        assert facts(page, "#selection")["test accuracy of NFGNN"] == "no test nodes"
+
+
+def test_interval_selects_its_nodes(browser: Any, explorer_file: Path, compared: NodeTable) -> None:
+    bins = homophily_bins(compared)
+    with opened(browser, explorer_file) as page:
+        for b, row in enumerate(bins):
+            scores = [
+                f"{run.name} {'–' if a is None else f'{100 * a:.1f} %'}"
+                for run, a in zip(compared.runs, row["accuracy"])
+            ]
+            said = page.locator("#bins .bin").nth(b).get_attribute("aria-label")
+            assert f"{row['nodes']} node" in said
+            assert f"{row['tested']} tested: {', '.join(scores)}." in said
+        fullest = max(range(10), key=lambda b: bins[b]["nodes"])
+        page.locator("#bins .bin").nth(fullest).click()
+        assert facts(page, "#selection")["selected"].startswith(
+            f"{bins[fullest]['nodes']} nodes (h from"
+        )
+
+
+def test_colours_follow_the_choice(browser: Any, explorer_file: Path, compared: NodeTable) -> None:
+    with opened(browser, explorer_file) as page:
+        page.select_option("#layout", label="links")
+        page.select_option("#colour", label="class")
+        settle(page)
+        node = lonely(page, 160)
+        palette = ["#0072b2", "#e69f00", "#009e73", "#a9adb2"]
+        assert near(colour_at(page, node), palette[compared.label[node]])
+        page.select_option("#colour", label="part of the split")
+        settle(page)
+        assert near(colour_at(page, node), ["#a9adb2", *palette][compared.part[node]])
+        page.select_option("#colour", label="comparison of both")
+        first, second, known = compared.correct(0), compared.correct(1), compared.label >= 0
+        counts = {
+            "only NFGNN is right": first & ~second,
+            "only PolyGNN is right": second & ~first,
+            "both are right": first & second,
+            "both are wrong": ~first & ~second & known,
+            "class unknown": ~known,
+        }
+        legend = page.locator("#legend button").all_text_contents()
+        assert legend == [
+            f"{name} ({nodes.sum()})" for name, nodes in counts.items() if nodes.any()
+        ]
+        page.get_by_role("button", name="both are wrong").click()
+        assert facts(page, "#selection")["selected"].startswith(
+            f"{counts['both are wrong'].sum()} nodes"
+        )
+        page.emulate_media(color_scheme="dark")
+        page.select_option("#colour", label="class")
+        page.get_by_role("button", name="Clear").click()
+        settle(page)
+        assert near(colour_at(page, node), [*palette[:3], "#6b7178"][compared.label[node]])
+
+
+def test_keyboard_suffices(browser: Any, explorer_file: Path) -> None:
+    with opened(browser, explorer_file) as page:
+        for _ in range(30):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.id") == "overlay":
+                break
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        first = page.locator("#node-title").text_content()
+        assert first.startswith("person-")
+        start = places(page, [int(re.findall(r"node (\d+)", first)[0])])[0]
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        second = page.locator("#node-title").text_content()
+        assert places(page, [int(re.findall(r"node (\d+)", second)[0])])[0][0] > start[0]
+        page.locator("#bins .bin").first.focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        settle(page)
+        assert facts(page, "#selection")["selected"].endswith("(h from 0.1 to 0.2)")
+        settle(page)
+        assert "h from 0.1" in page.evaluate("document.activeElement.getAttribute('aria-label')")
+        page.locator("#overlay").focus()
+        page.keyboard.press("Escape")
+        assert page.locator("#selection dt").count() == 0
+        page.locator(".ego-node").first.focus()
+        assert page.locator(".ego-node").first.get_attribute("aria-label").startswith("person-")
+        page.keyboard.press("Enter")
+        assert page.locator("#node-title").text_content() != second
+
+
+@pytest.mark.parametrize("width", [1440, 768, 390])
+def test_no_text_is_cut_off_or_overlaps(browser: Any, explorer_file: Path, width: int) -> None:
+    with opened(browser, explorer_file, width=width) as page:
+        page.select_option("#colour", label="class")
+        page.locator("#bins .bin").nth(7).click()
+        page.fill("#query", "person-021")
+        page.press("#query", "Enter")
+        page.locator("summary").click()
+        settle(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        boxes = text_boxes(page)
+        assert len(boxes) > 60
+        for left, _, right, _, text in boxes:
+            assert left >= 0, text
+            assert right <= width, text
+        edges = np.array([box[:4] for box in boxes])
+        wide = np.minimum(edges[:, None, 2], edges[:, 2]) - np.maximum(
+            edges[:, None, 0], edges[:, 0]
+        )
+        tall = np.minimum(edges[:, None, 3], edges[:, 3]) - np.maximum(
+            edges[:, None, 1], edges[:, 1]
+        )
+        over = np.argwhere(np.triu((wide > 1) & (tall > 3), 1))
+        assert [(boxes[a][4], boxes[b][4]) for a, b in over] == []
+
+
+def test_names_are_text_and_never_markup(browser: Any, explorer_file: Path) -> None:
+    with opened(browser, explorer_file) as page:
+        page.select_option("#colour", label="class")
+        assert any(
+            text.startswith(NASTY) for text in page.locator("#legend button").all_text_contents()
+        )
+        assert page.locator("b").count() == 0
+        assert page.locator("script").count() == 2
+
+
+def test_model_without_filter(browser: Any, tmp_path: Path) -> None:
+    data = awkward_graph()
+    table = build_node_table(select_runs(train_run(tmp_path / "run", "MLP", data)), data)
+    write_explorer(table, tmp_path / "page.html")
+    with opened(browser, tmp_path / "page.html") as page:
+        assert "MLP has no polynomial filter" in page.locator("#node").text_content()
+        click_node(page, lonely(page, 160))
+        assert "MLP has no polynomial filter" in page.locator("#node").text_content()
+        assert page.locator("#node h3").all_text_contents() == ["Neighbours"]
+        page.locator("#bins .bin").first.click()
+        assert page.locator("#selection svg.chart").count() == 0
+
+
+def test_twenty_thousand_nodes(browser: Any, tmp_path: Path) -> None:
+    table = synthetic_table(20_000)
+    write_explorer(table, tmp_path / "page.html")
+    with opened(browser, tmp_path / "page.html") as page:
+        node = int(
+            np.linalg.norm(table.layouts[0].place, axis=1).argmax()
+        )  # at the rim, where it stands alone
+        click_node(page, node)
+        assert page.locator("#node-title").text_content() == f"Node {node}"
+        assert number(facts(page, "#node")["local homophily h"]) == pytest.approx(
+            table.homophily[node], abs=6e-4
+        )
+        cells = [
+            number(t)
+            for t in page.locator("#coefficients tbody td:nth-child(2)").all_text_contents()
+        ]
+        np.testing.assert_allclose(cells, table.runs[0].filters.psi[node], atol=2e-4)
+        assert not page.locator("#notice").is_visible()
+
+
+def test_large_graph_is_sampled(browser: Any, tmp_path: Path) -> None:
+    table = synthetic_table(3000)
+    sample = write_explorer(table, tmp_path / "page.html", max_nodes=400)
+    with opened(browser, tmp_path / "page.html") as page:
+        assert "a random sample of 400 of 3,000 nodes" in page.locator("#notice").text_content()
+        assert f"{(table.homophily == 0).sum():,} nodes" in page.locator(
+            "#bins .bin"
+        ).first.get_attribute("aria-label")
+        missing = next(i for i in range(3000) if i not in set(sample.nodes[:400].tolist()))
+        page.fill("#query", str(missing))
+        page.press("#query", "Enter")
+        assert "There is no node" in page.locator("#found").text_content()
+        node = int(sample.nodes[0])
+        page.fill("#query", str(node))
+        page.press("#query", "Enter")
+        settle(page)
+        around = sorted(set(table.edge_index[1][table.edge_index[0] == node].tolist()))
+        names = [
+            label.split(";")[0]
+            for label in page.locator(".ego-node").evaluate_all(
+                "n => n.map(g => g.getAttribute('aria-label'))"
+            )
+        ]
+        assert sorted(names) == sorted(
+            f"Node {j}: {table.class_names[table.label[j]]}" for j in around
+        )
