@@ -1,7 +1,7 @@
-"""The same initial filter in every polynomial basis, then trained: does the basis matter?
+"""Train the same initial filter in every polynomial basis: does the basis matter?
 
-Before training the filters are equal, because an initial filter is given as a frequency response and projected onto the
-basis. What differs afterwards is the way that gradient descent takes.
+Before training the filters are equal, because an initial filter is a frequency response that is
+projected onto the basis. Afterwards they differ, because gradient descent takes different paths.
 """
 
 import torch

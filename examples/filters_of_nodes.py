@@ -1,7 +1,7 @@
-"""Draw the frequency responses that single nodes have learned, and the mean of each kind of node.
+"""Draw the frequency responses that single nodes have learned, and their mean per kind of node.
 
-Writes ``filters.png``. A filter that is high on the left passes what neighbours share, one that is high on the right
-passes what they differ in.
+Writes ``filters.png``. A filter that is high on the left passes what neighbours have in common. One
+that is high on the right passes what they differ in.
 """
 
 from matplotlib.figure import Figure

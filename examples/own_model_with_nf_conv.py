@@ -1,6 +1,6 @@
-"""NFConv as a layer of your own PyTorch Geometric model, trained with your own loop.
+"""Use NFConv as a layer of your own PyTorch Geometric model, with your own training loop.
 
-NFConv takes and returns ``[num_nodes, channels]``, so it stands wherever a layer that keeps the width may stand.
+NFConv maps ``[num_nodes, channels]`` to the same shape.
 """
 
 import torch
@@ -46,7 +46,6 @@ with torch.no_grad():
     hidden = F.relu(model.conv(data.x.to_dense(), data.edge_index))
     _, psi = model.prop(hidden, data.edge_index, return_coefficients=True)
     correct = model(data.x.to_dense(), data.edge_index).argmax(-1) == data.y
-print(
-    f"test accuracy {100 * correct[data.test_mask].float().mean():.1f} % of {int(data.test_mask.sum())} nodes"
-)
+accuracy = correct[data.test_mask].float().mean()
+print(f"test accuracy {100 * accuracy:.1f} % of {int(data.test_mask.sum())} nodes")
 print("coefficients of node 0:", [round(c, 3) for c in psi[0].tolist()])

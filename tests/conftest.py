@@ -1,10 +1,9 @@
-"""Fixtures that several rooms share."""
+"""Fixtures that the tests of several packages share."""
 
 import os
 
-os.environ.setdefault(
-    "TRITON_INTERPRET", "1"
-)  # read when Triton is first imported, which torch may do
+# Triton reads this when it is first imported, which torch may do.
+os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from pathlib import Path
 
@@ -24,23 +23,25 @@ def _find_data_root() -> Path | None:
 
 @pytest.fixture(autouse=True)
 def _one_thread() -> None:
-    """Everything here is small: more threads would only wait for each other."""
+    """Use one thread: the graphs are small, and more threads would only wait for each other."""
     torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
 def data_root() -> Path:
-    """The folder with the raw files of the real graphs."""
+    """Return the folder with the raw files of the real graphs."""
     root = _find_data_root()
     if root is None:
-        pytest.skip("the raw files of the real graphs are not here: set NFGNN_DATA to their folder")
+        pytest.skip("raw files of real graphs are not available: set NFGNN_DATA to their folder")
     return root
 
 
 def random_graph(num_nodes: int, probability: float, seed: int) -> Tensor:
-    """``edge_index`` of a random undirected graph of two components or more; node 0 is isolated."""
+    """Return edges of a random undirected graph of several components; node 0 is isolated."""
     generator = torch.Generator().manual_seed(seed)
     upper = (torch.rand(num_nodes, num_nodes, generator=generator) < probability).triu(1)
     half = num_nodes // 2
-    upper[0], upper[:, 0], upper[:half, half:] = False, False, False
+    upper[0] = False
+    upper[:, 0] = False
+    upper[:half, half:] = False
     return (upper | upper.T).nonzero().T.contiguous()

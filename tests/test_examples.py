@@ -1,4 +1,4 @@
-"""Every example runs as it stands, writes only where it is run, and stays small."""
+"""Every example runs, prints something and fits on a screen."""
 
 import runpy
 from pathlib import Path
@@ -14,7 +14,7 @@ def test_example_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(file), run_name="__main__")
-    assert capsys.readouterr().out.strip(), "an example shows something"
+    assert capsys.readouterr().out.strip(), "an example prints something"
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)

@@ -1,9 +1,9 @@
-"""What README and docs tell the reader to type is typed here, page by page and in the order of the page.
+"""The commands and the code in README and docs run, page by page and in the order of the page.
 
-Of every page the Python blocks are executed, and every line of a bash block that starts with ``nfgnn`` is run, all in
-one folder. ``DATA`` in a command stands for the folder of the raw files. A comment before a block may say more:
-``<!-- test: epochs=20 -->`` shortens the trainings of a bash block, ``<!-- test: data -->`` marks a block that needs
-real graphs.
+The Python blocks of a page are executed, and every line of a bash block that starts with ``nfgnn``
+is run, all in one folder. ``DATA`` in a command is the folder of the raw files. A comment before a
+block changes how it is run: ``<!-- test: epochs=20 -->`` shortens the training of a bash block,
+``<!-- test: data -->`` marks a block that needs real graphs.
 """
 
 import re
@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from nfgnn.cli import main
-from nfgnn.data import PROTOCOLS
+from nfgnn.cli import app, main
+from nfgnn.data import PROTOCOLS, REGISTRY
 from nfgnn.nn import MODELS
+from nfgnn.nn.conv.gates import GATES
+from nfgnn.paper.table_registry import TABLES
 from nfgnn.spectral import BASES
 
 REPOSITORY = Path(__file__).parents[1]
@@ -44,24 +46,29 @@ BLOCK = re.compile(
     r"(?:<!-- test: (?P<mark>[^>]*?) -->\n)?```(?P<language>bash|python)\n(?P<code>.*?)```",
     re.DOTALL,
 )
+NEEDS_DATA = re.compile(r" DATA\b")
 
 
 @pytest.fixture
 def _registries() -> Iterator[None]:
-    """Pages may add to the registries; other tests must not see that."""
-    before = [(registry, dict(registry)) for registry in (BASES, MODELS, PROTOCOLS)]
+    """Undo what a page adds to the registries and to the command line."""
+    registries = (BASES, GATES, TABLES, MODELS, PROTOCOLS, REGISTRY)
+    before = [(registry, dict(registry)) for registry in registries]
+    commands = list(app.registered_groups)
     yield
     for registry, content in before:
         registry.clear()
         registry.update(content)
+    app.registered_groups[:] = commands
 
 
 def blocks(page: str) -> list[tuple[str, str, str]]:
-    """(mark, language, code) of every block."""
+    """Return (mark, language, code) of every block of a page."""
     text = (REPOSITORY / page).read_text(encoding="utf-8")
-    return [
-        (match["mark"] or "", match["language"], match["code"]) for match in BLOCK.finditer(text)
-    ]
+    found = []
+    for match in BLOCK.finditer(text):
+        found.append((match["mark"] or "", match["language"], match["code"]))
+    return found
 
 
 def run_command(
@@ -86,12 +93,12 @@ def run_command(
 def test_page_does_what_it_says(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
+    needs_data = any(mark == "data" or NEEDS_DATA.search(code) for mark, _, code in blocks(page))
+    data_root = request.getfixturevalue("data_root") if needs_data else None
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NFGNN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     names: dict[str, object] = {}
-    needs_data = any(mark == "data" or " DATA" in code for mark, _, code in blocks(page))
-    data_root = request.getfixturevalue("data_root") if needs_data else None
     ran = 0
     for mark, language, code in blocks(page):
         if mark == "data":

@@ -1,4 +1,4 @@
-"""The documentation builds without a single warning."""
+"""The documentation builds without warnings."""
 
 import subprocess
 import sys

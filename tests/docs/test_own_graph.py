@@ -1,4 +1,4 @@
-"""The walk-through does what it says, command by command, and the table of names is true."""
+"""The tutorial on own graphs runs, and the table of data sets agrees with the registry."""
 
 import shlex
 import subprocess
@@ -11,7 +11,7 @@ from test_readme import REPOSITORY, blocks, run_command
 from nfgnn.data import REGISTRY
 
 
-def test_the_walk_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     names: dict[str, object] = {}
@@ -24,7 +24,8 @@ def test_the_walk_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
                 run_command(line, mark, None, monkeypatch)
             else:
                 subprocess.run(shlex.split(line), check=True, capture_output=True)
-    first, grown = csv.read_csv("predictions.csv"), csv.read_csv("grown.csv")
+    first = csv.read_csv("predictions.csv")
+    grown = csv.read_csv("grown.csv")
     assert first.column_names == ["id", "predicted", "probability", "margin"]
     assert (first.num_rows, grown.num_rows) == (200, 201)
     assert grown["id"][-1].as_py() == "newcomer"
