@@ -30,10 +30,9 @@ from torch_geometric.data import Data
 
 from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.data import FeatureScaling
-from nfgnn.training import RunConfig, fit
+from nfgnn.training import RunConfig, fit, fit_together
 from nfgnn.training.batched import Member, fit_many
 from nfgnn.training.device import usable_cores
-from nfgnn.training.fit_together import fit_together
 
 GRAPHS = ("texas", "cora", "citeseer", "squirrel", "computers")
 PLAIN = ("(a) plain NFGNN", "PyG GCN", "PyG APPNP", "PyG ChebNet")

@@ -9,8 +9,8 @@ import torch
 
 from nfgnn.data import load_dataset
 from nfgnn.explain import build_node_table, select_runs, write_explorer
-from nfgnn.run_progress import RunDisplay
-from nfgnn.training import Experiment, RunConfig, run_experiment
+from nfgnn.progress import Progress
+from nfgnn.training import Experiment, Graph, InProcess, RunConfig, run_experiment
 
 torch.set_num_threads(1)
 print(
@@ -21,7 +21,8 @@ for size in map(int, sys.argv[1:]):
     config = RunConfig.resolve("NFGNN", {"epochs": 5}, "mixed", "full")
     with tempfile.TemporaryDirectory() as folder:
         run, page = Path(folder) / "run", Path(folder) / "explorer.html"
-        run_experiment(Experiment(data, "full", [0], config), run, RunDisplay("", quiet=True))
+        experiment = Experiment(Graph.of(data), "full", [0], config)
+        run_experiment(experiment, run, InProcess(), Progress(quiet=True))
         start = time.perf_counter()
         table = build_node_table(select_runs(run), data)
         middle = time.perf_counter()

@@ -12,6 +12,10 @@ class UserError(ValueError):
     """
 
 
+class DivergedError(UserError):
+    """No epoch of a training had a finite validation loss."""
+
+
 def suggestion(given: str, choices: Iterable[str]) -> str:
     """Return ``"; did you mean …?"`` with the most similar name, or an empty string."""
     by_lower = {choice.lower(): choice for choice in choices}

@@ -1,16 +1,18 @@
-"""Files and folders that are there whole or not at all."""
+"""Atomic writes: files and folders appear as a whole or not at all."""
 
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from nfgnn.errors import UserError
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A folder to write into that takes its name only when the block has ended well; an older one is replaced."""
+    """Yield a folder to write into; it takes its final name when the block ends without error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
     try:
@@ -24,13 +26,13 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 def publish(partial: Path, path: Path) -> None:
     """Rename a finished folder to its final name, replacing what is there."""
     partial.chmod(0o755)
-    if path.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
-        path.rename(old / path.name)
+    if not path.exists():
         partial.rename(path)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        partial.rename(path)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
+    path.rename(old / path.name)
+    partial.rename(path)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def atomic_write(path: Path, content: str | bytes) -> None:
@@ -38,3 +40,24 @@ def atomic_write(path: Path, content: str | bytes) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     partial.write_bytes(content.encode() if isinstance(content, str) else content)
     partial.replace(path)
+
+
+def refuse_foreign_files(folder: Path, ours: Callable[[str], bool], what: str) -> None:
+    """Raise an error if replacing a folder would delete files that nfgnn has not written.
+
+    Args:
+        folder: the folder to replace; it need not exist.
+        ours: whether nfgnn writes a file or folder of this name there.
+        what: what the folder should be, such as ``"a run folder"``.
+    """
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise UserError(f"{folder} is a file, not {what}: name another path")
+    foreign = sorted(entry.name for entry in folder.iterdir() if not ours(entry.name))
+    if foreign:
+        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+        raise UserError(
+            f"{folder} holds files that nfgnn has not written ({', '.join(foreign[:3])}{more}), "
+            f"so it is not replaced by {what}: name another path, or move them away"
+        )

@@ -81,13 +81,21 @@ class Progress:
         self._last_line = self._started
         self._update_bar(self.label, 0.0, self._total, status="")
 
-    def advance(self, amount: float, status: str, count: int = 1) -> None:
-        """Report that ``count`` units, together ``amount`` of the work, are finished."""
+    def advance(self, amount: float, status: str, count: int = 1, plain: bool = True) -> None:
+        """Report that ``count`` units, together ``amount`` of the work, are finished.
+
+        Args:
+            amount: share of the total.
+            status: the units that were finished.
+            count: number of units.
+            plain: whether to print lines where there is no terminal. Not needed if the caller
+                prints a line per unit.
+        """
         self._done += amount
         self._count += count
         self._update_bar(self.label, self._done, self._total, status)
         finished = self._count == self._total_count
-        if not self.live and (self._line_is_due() or finished):
+        if plain and not self.live and (self._line_is_due() or finished):
             progress = f"{self._count}/{self._total_count} {self._unit}"
             self.say(f"{self.label}: {progress}, {self.time_left()} left; last: {status}")
 

@@ -100,25 +100,31 @@ def reproduce(
     from nfgnn.paper.table_plan import make_plan
     from nfgnn.paper.table_writer import markdown, write_tables
     from nfgnn.progress import Progress
-    from nfgnn.training.device import resolve_device
-    from nfgnn.training.jobs import Place
-    from nfgnn.training.records.export import export, open_records
-    from nfgnn.work_progress import WorkDisplay
+    from nfgnn.training import (
+        Executor,
+        ProcessPool,
+        RayTasks,
+        export_records,
+        open_records,
+        resolve_device,
+    )
 
     resolve_device(device)
     wanted = [*names.ITEMS, "figures"] if "all" in items else list(dict.fromkeys(items))
     rows = values.words(models)
     tables = [item for item in wanted if item in names.ITEMS]
     plans = [make_plan(item, columns, rows, runs, seed, preset) for item in tables]
-    place = Place(out / "records.sqlite", root, device)
     result: dict[str, Any] = {"out": str(out), "items": [], "figures": [], "notes": []}
     with resumable("run the same command again to continue"):
         if plans:
-            with open_records(place.database) as records:
+            with open_records(out / "records.sqlite") as records:
                 if not from_records:
-                    with WorkDisplay("reproduce") as display:
+                    with Progress("reproduce") as progress:
+                        executor: Executor = ProcessPool(workers, single_thread=True)
+                        if engine == "ray":
+                            executor = RayTasks(ray_address, progress.say)
                         result["notes"] = run_missing(
-                            plans, place, display, workers, engine, ray_address
+                            plans, records, root, executor, progress, device
                         )
                 for plan in plans:
                     command = values.command(
@@ -137,7 +143,7 @@ def reproduce(
                     if not json_:
                         print(markdown(made))
                     message(f"written: {' '.join(written)}")
-                export(records, out / "records.parquet")
+                export_records(records, out / "records.parquet")
         if "mixed-patterns" in wanted:
             with Progress("mixed-patterns") as progress:
                 study = write_mixed_patterns(out, runs, seed, progress)

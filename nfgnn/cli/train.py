@@ -89,15 +89,20 @@ def train(
     values.columns(column)
     options.check_output_folder(out)
 
-    from nfgnn.cli._print import message, resumable
+    from nfgnn.cli._print import resumable
     from nfgnn.cli.graphs import load_graph
     from nfgnn.explain import write_run_figure
+    from nfgnn.progress import Progress
     from nfgnn.store import is_store
-    from nfgnn.training import Experiment
-    from nfgnn.training.distributed import process_group
-    from nfgnn.training.distributed_runs import run_in_processes
-    from nfgnn.training.ray_train import train_on_ray
-    from nfgnn.training.row_data import resolve_config
+    from nfgnn.training import (
+        Experiment,
+        Graph,
+        ProcessPool,
+        process_group,
+        resolve_config,
+        run_experiment,
+        train_on_ray,
+    )
 
     model = model or ("ScalableNFGNN" if is_store(dataset) else "NFGNN")
     _check_settings(model, settings, dataset, protocol, preset, device)
@@ -105,16 +110,20 @@ def train(
     config = resolve_config(data, model, settings, protocol, preset)
     seeds = list(range(seed, seed + runs))
     with process_group(device) as own_device:
-        experiment = Experiment(data, protocol, seeds, config, own_device, _source(dataset, column))
+        source = _source(dataset, column)
+        experiment = Experiment(Graph.of(data), protocol, seeds, config, own_device, source)
         folder = out or experiment.default_folder()
         summary: dict[str, Any] | None
-        with resumable("run the same command with --resume to continue"):
+        with (
+            resumable("run the same command with --resume to continue"),
+            Progress(f"{config.model} on {experiment.graph.name}") as progress,
+        ):
             if engine == "ray":
                 summary = train_on_ray(
-                    experiment, folder, workers or 2, ray_address, resume, message
+                    experiment, folder, workers or 2, ray_address, resume, progress.say
                 )
             else:
-                summary = run_in_processes(experiment, folder, resume, workers)
+                summary = run_experiment(experiment, folder, ProcessPool(workers), progress, resume)
     if summary is None:  # a process of torchrun that does not write results
         return
     figure = write_run_figure(folder, data)
@@ -134,8 +143,7 @@ def _check_settings(
 ) -> None:
     """Refuse settings that the model does not have, before a large graph is read."""
     from nfgnn.data import registered_name
-    from nfgnn.training import RunConfig
-    from nfgnn.training.device import resolve_device
+    from nfgnn.training import RunConfig, resolve_device
 
     resolve_device(device)
     config = RunConfig.resolve(model, settings, registered_name(dataset), protocol, preset)

@@ -156,9 +156,7 @@ def tune(
     from nfgnn.files import atomic_write
     from nfgnn.paper.search import Search, preset_table, run_search
     from nfgnn.progress import Progress
-    from nfgnn.training import RunConfig
-    from nfgnn.training.device import resolve_device
-    from nfgnn.training.records.database import Records
+    from nfgnn.training import Records, RunConfig, resolve_device
 
     start = time.perf_counter()
     resolve_device(device)

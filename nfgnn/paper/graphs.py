@@ -3,43 +3,37 @@
 from functools import lru_cache
 from pathlib import Path
 
-from torch_geometric.data import Data
-
-from nfgnn.data import BUILT_IN, REGISTRY, is_available, load_dataset
+from nfgnn.data import BUILT_IN, REGISTRY, is_available
 from nfgnn.errors import UserError
-from nfgnn.training.records.database import Records
-from nfgnn.training.run_folder import fingerprint
+from nfgnn.training import Graph, Records
 
 _MOST_MEGABYTES = 100
 _MOST_NODES = 10_000_000
 
 
-@lru_cache(maxsize=3)
-def graph(dataset: str, root: Path | None) -> Data:
-    """A graph by name or path. Large ones are not fetched unasked, and too large ones are refused with a hint."""
+@lru_cache(maxsize=256)
+def graph(dataset: str, root: Path | None) -> Graph:
+    """Return a graph by name or path, or raise an error if it is not available.
+
+    Large graphs are not downloaded without being asked for.
+    """
+    source = Graph.named(dataset, root)
     entry = REGISTRY.get(dataset)
     if entry is not None and entry.nodes > _MOST_NODES:
         raise UserError(
             f"{entry.title} does not fit into memory: see `nfgnn precompute {dataset} --help`"
         )
     if entry is None or is_available(entry, root):
-        return load_dataset(dataset, root=root)
+        return source
     try:
-        if entry.megabytes <= _MOST_MEGABYTES:
-            return load_dataset(dataset, root=root)
+        if entry.megabytes <= _MOST_MEGABYTES and source.data is not None:
+            return source
     except UserError:
-        pass  # what went wrong, and where files would go on this machine, is told by the command named below
+        pass  # the command below reports what went wrong
     raise UserError(
         f"{entry.title} is not here: `nfgnn datasets {dataset}` fetches it ({entry.megabytes:,.0f} MB), "
         "or name its folder with --root"
     )
-
-
-@lru_cache(maxsize=256)
-def facts(dataset: str, root: Path | None) -> tuple[str, int]:
-    """Fingerprint of a graph, and its size: nodes and edges."""
-    data = graph(dataset, root)
-    return fingerprint(data), int(data.num_nodes) + int(data.num_edges)
 
 
 def known_fingerprint(dataset: str, root: Path | None, records: Records) -> str | None:
@@ -50,5 +44,5 @@ def known_fingerprint(dataset: str, root: Path | None, records: Records) -> str 
         or entry is None
         or (entry.nodes <= _MOST_NODES and is_available(entry, root))
     ):
-        return facts(dataset, root)[0]
+        return graph(dataset, root).fingerprint
     return next(iter(records.fingerprints(dataset)), None)

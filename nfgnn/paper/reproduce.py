@@ -1,24 +1,21 @@
-"""Run what is missing of a table, and nothing else.
+"""Make the runs that tables need and the database lacks."""
 
-Every run that is finished is in the database before the next begins, so a command that was killed goes on where it
-stopped. On a GPU many seeds of a cell are one computation; on a CPU a run has one thread, and several runs may have a
-process each.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from nfgnn.errors import UserError
-from nfgnn.paper.graphs import facts, graph, known_fingerprint
+from nfgnn.paper.graphs import graph, known_fingerprint
 from nfgnn.paper.table_plan import Cell, Plan
-from nfgnn.training import RunConfig
-from nfgnn.training.cells import TIMED, Tell, runs_at_once, takes_as_long, timed_protocol
-from nfgnn.training.classifier import resolve_device
-from nfgnn.training.jobs import Job, Place, train
-from nfgnn.training.process_pool import one_thread, side_by_side
-from nfgnn.training.ray_tasks import on_cluster
-from nfgnn.training.records.database import Record, Records
-from nfgnn.work_progress import WorkDisplay
+from nfgnn.progress import Progress
+from nfgnn.training import (
+    Executor,
+    Record,
+    RecordResults,
+    Records,
+    RunConfig,
+    RunSpec,
+    execute,
+)
 
 Found = dict[Cell, list[Record]]
 """The records of every cell, in the order of the seeds."""
@@ -26,145 +23,77 @@ Found = dict[Cell, list[Record]]
 
 def run_missing(
     plans: Sequence[Plan],
-    place: Place,
-    display: WorkDisplay,
-    workers: int = 1,
-    engine: str = "local",
-    address: str | None = None,
+    records: Records,
+    root: Path | None,
+    executor: Executor,
+    progress: Progress,
+    device: str = "auto",
 ) -> list[str]:
-    """Run what the plans need and the database lacks. Returns what could not be run, and why, a sentence each.
+    """Make the runs that the plans need and the database lacks.
 
-    With ``engine="ray"`` the runs are tasks of the Ray cluster at ``address``.
+    Returns:
+        One line for every graph or run that was not possible.
     """
-    if engine not in ("local", "ray"):
-        raise UserError(f"--engine {engine} is not known: choose local or ray")
-    with Records(place.database) as records:
-        jobs, notes = _jobs(plans, place, records)
-        if engine == "ray" and any(job.timed for job in jobs):
-            raise UserError("times are measured on this machine: leave out --engine ray")
-        on_cpu = resolve_device(place.device).type == "cpu"
-        display.start([_cost(job, place.root) for job in jobs], [len(job.seeds) for job in jobs])
-        results: Iterator[tuple[Job, str | None]]
-        with one_thread(on_cpu):
-            if engine == "ray" and jobs:
-                sent = on_cluster(jobs, place, address, display.say)
-                results = ((job, _note(outcome, records)) for job, outcome in sent)
-            elif workers > 1 and on_cpu and not any(job.timed for job in jobs):
-                made = side_by_side(do, [(job, place) for job in jobs], workers)
-                results = ((job, outcome) for (job, _), outcome in made)
-            else:
-                results = (
-                    (job, do(job, place, records, display.following(job.label))) for job in jobs
-                )
-            for job, outcome in results:
-                display.advance(_cost(job, place.root), len(job.seeds), job.label)
-                if isinstance(outcome, str):
-                    notes.append(f"{job.label}: {outcome}")
+    specs, notes = _missing_specs(plans, records, root)
+    failures = execute(specs, RecordResults(records, device), executor, progress, device)
+    notes += [failure.line for failure in failures]
     return list(dict.fromkeys(notes))
 
 
 def collect(plan: Plan, root: Path | None, records: Records) -> Found:
-    """What the database knows of a plan."""
+    """Return the records of a plan."""
     found: Found = {}
     for (label, column), config in plan.configs.items():
-        known = _fingerprint_or_none(column.dataset, root, records)
-        if known is None:
-            found[label, column] = []
-            continue
-        timed, names = plan.spec.by_device, [column.protocol]
-        if timed:
-            names = [
-                name
-                for name in records.protocols(known)
-                if name.startswith(column.protocol + TIMED)
-            ]
-        runs = [
-            run
-            for name in names
-            for run in _find(records, known, name, config, plan.seeds, timed).values()
-        ]
+        fingerprint = _fingerprint_or_none(column.dataset, root, records)
+        runs: list[Record] = []
+        if fingerprint is not None and plan.spec.by_device:
+            runs = records.find_timed(fingerprint, column.protocol, config, plan.seeds)
+        elif fingerprint is not None:
+            by_seed = records.find(fingerprint, column.protocol, config.to_dict(), plan.seeds)
+            runs = list(by_seed.values())
         found[label, column] = sorted(runs, key=lambda run: run.seed)
     return found
 
 
-def do(
-    job: Job, place: Place, records: Records | None = None, tell: Tell | None = None
-) -> str | None:
-    """Train and record one job. A mistake or a lack of the machine's is returned as a sentence."""
-    if records is None:  # in a process of its own
-        with Records(place.database) as own:
-            return do(job, place, own)
-    return _note(train(job, place, tell), records)
-
-
-def _note(outcome: list[Record] | str, records: Records) -> str | None:
-    if isinstance(outcome, str):
-        return outcome
-    records.add(outcome)
-    return None
-
-
-def _jobs(plans: Sequence[Plan], place: Place, records: Records) -> tuple[list[Job], list[str]]:
-    """The computations that are missing, graph by graph, so that few graphs are in memory."""
-    jobs: list[Job] = []
-    notes, seen = [], set()
+def _missing_specs(
+    plans: Sequence[Plan], records: Records, root: Path | None
+) -> tuple[list[RunSpec], list[str]]:
+    """Return the runs that may be missing, graph by graph, and notes on missing graphs."""
     cells = [
         (column, config, plan.seeds, plan.spec.by_device)
         for plan in plans
         for (_, column), config in plan.configs.items()
     ]
-    for dataset in dict.fromkeys(column.dataset for column, *_ in cells):
+    datasets = list(dict.fromkeys(column.dataset for column, *_ in cells))
+    specs: list[RunSpec] = []
+    notes = []
+    for dataset in datasets:
+        own = [cell for cell in cells if cell[0].dataset == dataset]
         try:
-            known = known_fingerprint(dataset, place.root, records)
-            for column, config, seeds, timed in (
-                cell for cell in cells if cell[0].dataset == dataset
-            ):
-                values = config.to_dict()
-                protocol = (
-                    timed_protocol(column.protocol, place.device) if timed else column.protocol
-                )
-                found = _find(records, known, protocol, config, seeds, timed) if known else {}
-                missing = [
-                    s
-                    for s in seeds
-                    if s not in found and (protocol, dataset, str(values), s) not in seen
-                ]
-                seen |= {(protocol, dataset, str(values), seed) for seed in missing}
-                jobs += _cut(dataset, column.protocol, config, missing, place, timed)
+            fingerprint = known_fingerprint(dataset, root, records)
+            for column, config, seeds, timed in own:
+                if _complete(records, fingerprint, column.protocol, config, seeds, timed):
+                    continue
+                source = graph(dataset, root)  # raises if it is not available
+                specs += [RunSpec(source, column.protocol, s, config, timed) for s in seeds]
         except UserError as error:
             notes.append(f"{dataset}: {error}")
-    order = {dataset: i for i, dataset in enumerate(dict.fromkeys(job.dataset for job in jobs))}
-    return sorted(jobs, key=lambda job: (order[job.dataset], job.seeds[0])), notes
+    order = {dataset: position for position, dataset in enumerate(datasets)}
+    return sorted(specs, key=lambda spec: (order[spec.graph.source], spec.seed)), notes
 
 
-def _find(
+def _complete(
     records: Records,
-    known: str,
+    fingerprint: str | None,
     protocol: str,
     config: RunConfig,
     seeds: Sequence[int],
     timed: bool,
-) -> dict[int, Record]:
-    """The runs of a configuration; where their time counts, of all that take as long."""
-    if timed:
-        return records.find_alike(known, protocol, takes_as_long(config), seeds)
-    return records.find(known, protocol, config.to_dict(), seeds)
-
-
-def _cut(
-    dataset: str, protocol: str, config: RunConfig, seeds: list[int], place: Place, timed: bool
-) -> Iterator[Job]:
-    """As many seeds at once as the device takes; one where its time counts."""
-    if seeds:
-        data = graph(dataset, place.root)  # here it turns out if it is not on this machine
-        at_once = 1 if timed else runs_at_once(data, protocol, config, place.device)
-        for start in range(0, len(seeds), at_once):
-            yield Job(dataset, protocol, config, tuple(seeds[start : start + at_once]), timed)
-
-
-def _cost(job: Job, root: Path | None) -> float:
-    """Work of a job, roughly: what the display's estimate of the time left goes by."""
-    return len(job.seeds) * (5000.0 + facts(job.dataset, root)[1])
+) -> bool:
+    """Whether all runs of a cell are recorded. Timed runs depend on the machine."""
+    if fingerprint is None or timed:
+        return False
+    return len(records.find(fingerprint, protocol, config.to_dict(), seeds)) == len(seeds)
 
 
 def _fingerprint_or_none(dataset: str, root: Path | None, records: Records) -> str | None:

@@ -9,8 +9,8 @@ from nfgnn.paper.reproduce import Found
 from nfgnn.paper.statistics import holm, paired
 from nfgnn.paper.table_plan import Plan
 from nfgnn.paper.table_registry import BEST_OTHER, Column, paper_values
+from nfgnn.training import Record
 from nfgnn.training.metrics import summarise
-from nfgnn.training.records.database import Record
 
 OURS = ("NFGNN", "PolyGNN", "ScalableNFGNN")
 """Models that do not count as another model."""

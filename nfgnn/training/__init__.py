@@ -1,29 +1,88 @@
-"""From a graph and a configuration to a fitted model.
+"""From a run specification to a result.
 
-:func:`fit` is one run on a graph, :func:`fit_rows` one on rows of terms that were computed before;
-:class:`NodeClassifier` puts scikit-learn's words around both; :func:`run_experiment` does many seeds of one
-:class:`Experiment` into a run folder, :func:`~nfgnn.training.distributed_runs.run_in_processes` with several processes.
+:class:`NodeClassifier` fits one model in the style of scikit-learn. A :class:`RunSpec` (graph,
+protocol, seed, configuration) is a run as a value; :func:`execute` turns many of them into results,
+with an executor (in process, process pool, Ray) and a place for the results (run folder, database
+of records, memory). :func:`run_experiment` does so for several seeds of one configuration.
+
+Below that, :mod:`~nfgnn.training.trainer` has the epoch loop. What an epoch does is a step: whole
+graph, batched runs, row batches.
 """
 
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig, TrainingConfig
-from nfgnn.training.fit import fit
+from nfgnn.training.device import device_name, machine_name, resolve_device
+from nfgnn.training.distributed import process_group
+from nfgnn.training.execution import Executor, Results, batch_size, execute, raise_first
+from nfgnn.training.executors import InProcess, ProcessPool, RayTasks
+from nfgnn.training.executors.ray_train import train_on_ray
+from nfgnn.training.experiment import Experiment, run_experiment
 from nfgnn.training.history import History
+from nfgnn.training.inputs import fingerprint, resolve_config
+from nfgnn.training.metrics import accuracy, scores, summarise
 from nfgnn.training.minibatch import fit_rows
+from nfgnn.training.predict_new_nodes import predict_new_nodes
 from nfgnn.training.predictions import prediction_table, write_table
-from nfgnn.training.run_folder import Experiment, load_run, read_summary, run_experiment
+from nfgnn.training.records import (
+    InMemory,
+    Record,
+    RecordResults,
+    Records,
+    RunFolder,
+    export_records,
+    load_run,
+    merge_records,
+    open_records,
+    read_description,
+    read_summary,
+)
+from nfgnn.training.run import Failure, Graph, RunResult, RunSpec, fit_together
+from nfgnn.training.whole_graph import fit
 
 __all__ = [
+    "Executor",
     "Experiment",
+    "Failure",
+    "Graph",
     "History",
+    "InMemory",
+    "InProcess",
     "NodeClassifier",
+    "ProcessPool",
+    "RayTasks",
+    "Record",
+    "RecordResults",
+    "Records",
+    "Results",
     "RunConfig",
+    "RunFolder",
+    "RunResult",
+    "RunSpec",
     "TrainingConfig",
+    "accuracy",
+    "batch_size",
+    "device_name",
+    "execute",
+    "export_records",
+    "fingerprint",
     "fit",
     "fit_rows",
+    "fit_together",
     "load_run",
+    "machine_name",
+    "merge_records",
+    "open_records",
+    "predict_new_nodes",
     "prediction_table",
+    "process_group",
+    "raise_first",
+    "read_description",
     "read_summary",
+    "resolve_config",
+    "resolve_device",
     "run_experiment",
+    "scores",
+    "summarise",
+    "train_on_ray",
     "write_table",
 ]

@@ -11,13 +11,17 @@ from nfgnn.nn.conv import GATES
 from nfgnn.nn.models import find_model
 from nfgnn.training.presets import preset
 
+_OMITTED_IF_ZERO = ("batch_size", "label_smoothing")
+"""Settings that were added later. Omitting them where they are 0 keeps the keys of old records."""
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
     """How a model is trained.
 
-    The paper's protocol: Adam, at most 1000 epochs; after ``patience`` epochs training stops as soon as the
-    validation loss exceeds the mean of its last ``patience`` values; the model of least validation loss is kept.
+    The paper's protocol: Adam, at most 1000 epochs. After ``patience`` epochs training stops as
+    soon as the validation loss exceeds the mean of its last ``patience`` values. The weights of
+    least validation loss are kept.
     """
 
     lr: float = 0.01
@@ -29,18 +33,20 @@ class TrainingConfig:
     filter_weight_decay: float = 0.0
     """L2 penalty of the filter."""
     epochs: int = 1000
+    """Largest number of epochs."""
     patience: int = 200
+    """Number of epochs whose mean validation loss must not be exceeded."""
     features: str = "auto"
     """Feature scaling: see :class:`nfgnn.data.FeatureScaling`."""
     label_smoothing: float = 0.0
-    """Share of the target that the training loss spreads evenly over all classes; the validation loss has none."""
+    """Share of the training target that is spread evenly over all classes."""
     batch_size: int = 0
-    """Rows of a step, for models that are trained on rows (:class:`nfgnn.nn.models.Scalable`); 0 is all of them."""
+    """Rows per step, for models that are trained on rows; 0 takes all rows."""
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A model's name with its hyper-parameters, and how it is trained."""
+    """The name of a model, its hyper-parameters, and how it is trained."""
 
     model: str
     hyper: dict[str, Any] = field(default_factory=dict)
@@ -55,97 +61,98 @@ class RunConfig:
         protocol: str | None,
         kind: str = "best",
     ) -> "RunConfig":
-        """The preset of the dataset, overridden by ``settings``; every value written out."""
+        """Return the preset of a dataset, overridden by ``settings``, with every value given.
+
+        Args:
+            model: name of the model.
+            settings: hyper-parameters of the model and of the training.
+            dataset, protocol, kind: select the preset: see :func:`nfgnn.training.presets.preset`.
+        """
         entry = find_model(model)
-        defaults = {
-            name: p.default
-            for name, p in inspect.signature(entry.model).parameters.items()
-            if p.default is not inspect.Parameter.empty
-            and name != "num_nodes"  # the graph's, not a setting
+        hyper_defaults = {
+            name: parameter.default
+            for name, parameter in inspect.signature(entry.model).parameters.items()
+            if parameter.default is not inspect.Parameter.empty and name != "num_nodes"
         }
-        known = {f.name: f.default for f in fields(TrainingConfig)}
-        values = {**_fitting(preset(entry.name, dataset, protocol, kind), settings), **settings}
+        training_defaults = {f.name: f.default for f in fields(TrainingConfig)}
+        defaults = {**hyper_defaults, **training_defaults}
+        values = _applicable(preset(entry.name, dataset, protocol, kind), settings)
+        values |= settings
         for key, value in values.items():
-            if key not in defaults and key not in known:
-                choices = [*defaults, *known]
+            if key not in defaults:
                 raise UserError(
-                    f"{entry.name} has no setting '{key}': choose one of {', '.join(choices)}"
-                    f"{suggestion(key, choices)}"
+                    f"{entry.name} has no setting '{key}': choose one of {', '.join(defaults)}"
+                    f"{suggestion(key, defaults)}"
                 )
-            values[key] = _coerce(key, value, (defaults | known)[key])
-        hyper = {key: values.get(key, default) for key, default in defaults.items()}
-        return cls(
-            entry.name, hyper, TrainingConfig(**{k: v for k, v in values.items() if k in known})
-        )
+            values[key] = _coerce(key, value, defaults[key])
+        hyper = {key: values.get(key, default) for key, default in hyper_defaults.items()}
+        training = {key: value for key, value in values.items() if key in training_defaults}
+        return cls(entry.name, hyper, TrainingConfig(**training))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "RunConfig":
-        """The inverse of :meth:`to_dict`."""
+        """Return the configuration that :meth:`to_dict` describes."""
         settings = dict(values)
         return cls.resolve(settings.pop("model"), settings, None, None, "none")
 
     def to_dict(self) -> dict[str, Any]:
-        """One flat table: the model's name and its settings."""
-        return {
-            "model": self.model,
-            **{k: v for k, v in self.settings().items() if k not in _UNSAID or v},
+        """Return one flat table: the name of the model and all settings."""
+        settings = {
+            key: value
+            for key, value in self.settings().items()
+            if value or key not in _OMITTED_IF_ZERO
         }
+        return {"model": self.model, **settings}
 
     def settings(self) -> dict[str, Any]:
-        """All hyper-parameters of the model and the training's."""
-        plain = {
-            k: v if isinstance(v, int | float | str | None) else str(v)
-            for k, v in self.hyper.items()
+        """Return the hyper-parameters of the model and of the training."""
+        hyper = {
+            key: value if isinstance(value, int | float | str | None) else str(value)
+            for key, value in self.hyper.items()
         }
-        return {**plain, **asdict(self.training)}
+        return {**hyper, **asdict(self.training)}
 
     def build(self, num_features: int, num_classes: int, num_nodes: int | None = None) -> NodeModel:
-        """The model with fresh weights. Only one that asks for ``num_nodes``, such as LINK, is told it."""
+        """Return the model with fresh weights.
+
+        ``num_nodes`` is passed to models with weights per node only, such as LINK.
+        """
         constructor = find_model(self.model).model
-        size = (
-            {"num_nodes": num_nodes}
-            if "num_nodes" in inspect.signature(constructor).parameters
-            else {}
-        )
+        sizes = {}
+        if "num_nodes" in inspect.signature(constructor).parameters:
+            sizes["num_nodes"] = num_nodes
         try:
-            model: NodeModel = constructor(num_features, num_classes, **size, **self.hyper)
+            return constructor(num_features, num_classes, **sizes, **self.hyper)
         except ValueError as error:
             raise UserError(f"{self.model}: {error}") from error
-        return model
 
 
-_UNSAID = (
-    "batch_size",
-    "label_smoothing",
-)  # where 0: runs from before there was such a setting keep their name
-
-
-def _fitting(preset: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The preset without its gate, where the user wants fewer base filters than that gate can do with."""
+def _applicable(preset: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop the gate of a preset if the user sets a rank that is too small for it."""
     gate = GATES.get(preset.get("gate", ""))
-    if (
-        gate is None
-        or "gate" in settings
-        or settings.get("rank", gate.least_rank) >= gate.least_rank
-    ):
+    if gate is None or "gate" in settings:
+        return preset
+    if settings.get("rank", gate.least_rank) >= gate.least_rank:
         return preset
     return {key: value for key, value in preset.items() if key != "gate"}
 
 
 def _coerce(key: str, value: Any, default: Any) -> Any:
-    """``value``, if it is of the default's kind; whole numbers pass for real ones."""
-    if (key == "lambda_max" and value == "estimate") or default is None:
+    """Return the value as the type of its default; integers are accepted for floats."""
+    if default is None:
+        return value
+    if key == "lambda_max" and value == "estimate":
         return value
     number = isinstance(value, int | float) and not isinstance(value, bool)
     match default:
         case bool():
-            fits = isinstance(value, bool)
+            valid = isinstance(value, bool)
         case int():
-            fits = number and value == int(value)
+            valid = number and value == int(value)
         case float():
-            fits = number
+            valid = number
         case _:
-            fits = not number and not isinstance(value, bool)
-    if not fits:
+            valid = not number and not isinstance(value, bool)
+    if not valid:
         raise UserError(f"{key} = {value!r} is not valid: it takes a value like {default!r}")
     return type(default)(value) if number else value

@@ -1,4 +1,4 @@
-"""Several processes that train one model: who this one is, and how they talk."""
+"""Several processes that train one model together, as ``torchrun`` or Ray Train starts them."""
 
 import os
 from collections.abc import Iterator
@@ -13,74 +13,77 @@ from nfgnn.errors import UserError
 
 
 @dataclass(frozen=True)
-class Processes:
-    """This process among those that train together; alone it is process 0 of 1."""
+class ProcessGroup:
+    """The rank of this process and the number of processes. A single process is rank 0 of 1."""
 
     rank: int = 0
-    count: int = 1
+    size: int = 1
 
     @classmethod
-    def current(cls) -> "Processes":
-        """As torch.distributed has it."""
+    def current(cls) -> "ProcessGroup":
+        """Return the group that torch.distributed has initialised."""
         if dist.is_available() and dist.is_initialized():
             return cls(dist.get_rank(), dist.get_world_size())
         return cls()
 
     @property
-    def first(self) -> bool:
-        """Whether this process writes and prints."""
+    def is_first(self) -> bool:
+        """Whether this is the process that writes files and prints."""
         return self.rank == 0
 
-    def total(self, values: Tensor) -> Tensor:
-        """The sum over all processes, the same in each."""
-        if self.count > 1:
+    def sum(self, values: Tensor) -> Tensor:
+        """Sum a tensor over all processes, in place."""
+        if self.size > 1:
             dist.all_reduce(values)
         return values
 
-    def agree(self, value: int, device: torch.device) -> int:
-        """The first process' value, in all of them."""
-        if self.count == 1:
+    def broadcast(self, value: int, device: torch.device) -> int:
+        """Return the value of the first process, in all processes."""
+        if self.size == 1:
             return value
         shared = torch.tensor([value], device=device)
         dist.broadcast(shared, 0)
         return int(shared.item())
 
-    def wait(self) -> None:
-        """Until all processes have come here."""
-        if self.count > 1:
+    def barrier(self) -> None:
+        """Wait until all processes have come here."""
+        if self.size > 1:
             dist.barrier()
 
 
 def launched_by_torchrun() -> bool:
-    """Whether this process is one of several that ``torchrun`` has started."""
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1 and "TORCHELASTIC_RUN_ID" in os.environ
+    """Whether ``torchrun`` has started this process together with others."""
+    several = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    return several and "TORCHELASTIC_RUN_ID" in os.environ
 
 
-def restarted() -> bool:
-    """Whether ``torchrun --max-restarts`` has started the processes again after one of them died."""
+def restarted_by_torchrun() -> bool:
+    """Whether ``torchrun --max-restarts`` has restarted the processes after one of them died."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
 
 @contextmanager
 def process_group(device: str) -> Iterator[str]:
-    """The group of processes that ``torchrun`` has started, and this one's device; alone, just the device.
+    """Join the process group of ``torchrun`` and yield the device of this process.
 
-    Every process of a machine takes its own GPU; without GPUs they talk by gloo.
+    Every process of a machine takes its own GPU; without GPUs the processes use gloo. A process
+    that was not started by ``torchrun`` keeps its device.
     """
     if not launched_by_torchrun():
         yield device
         return
     cuda = torch.cuda.is_available() and not device.startswith("cpu")
-    local = int(os.environ["LOCAL_RANK"])
-    if cuda and local >= torch.cuda.device_count():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    if cuda and local_rank >= torch.cuda.device_count():
         raise UserError(
-            f"process {local} of this machine has no GPU of its own: there are {torch.cuda.device_count()}; "
-            "start fewer processes with --nproc-per-node, or train on the CPU with --device cpu"
+            f"process {local_rank} of this machine has no GPU of its own: there are "
+            f"{torch.cuda.device_count()}; start fewer processes with --nproc-per-node, or train "
+            "on the CPU with --device cpu"
         )
     if cuda:
-        torch.cuda.set_device(local)
+        torch.cuda.set_device(local_rank)
     dist.init_process_group("nccl" if cuda else "gloo")
     try:
-        yield f"cuda:{local}" if cuda else "cpu"
+        yield f"cuda:{local_rank}" if cuda else "cpu"
     finally:
         dist.destroy_process_group()

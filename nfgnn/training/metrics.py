@@ -1,4 +1,4 @@
-"""Scores of predictions, and the summary of many runs."""
+"""Scores of predictions, and the mean and confidence interval of many runs."""
 
 import math
 from collections.abc import Sequence
@@ -10,43 +10,53 @@ from torch_geometric.data import Data
 
 
 def accuracy(probabilities: Tensor, y: Tensor) -> float:
-    """Share of nodes whose most probable class is their label."""
+    """Return the share of nodes whose most probable class is their label."""
     return float((probabilities.argmax(-1) == y).double().mean())
 
 
 def roc_auc(probabilities: Tensor, y: Tensor) -> float:
-    """Area under the ROC curve of a two-class problem."""
+    """Return the area under the ROC curve of a two-class problem."""
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(y.cpu().numpy(), probabilities[:, 1].cpu().numpy()))
 
 
 def scores(probabilities: Tensor, data: Data) -> dict[str, float]:
-    """Accuracy (and ROC-AUC where the graph asks for it) on every mask: ``train_accuracy``, ``val_accuracy``,
-    ``test_accuracy``; under the inductive protocol ``observed_accuracy`` and ``unobserved_accuracy`` in its place."""
-    inductive = data.get("unobserved_mask") is not None
-    parts = {
-        "train": "train_mask",
-        "val": "val_mask",
-        "observed" if inductive else "test": "test_mask",
-    }
-    parts |= {"unobserved": "unobserved_mask"} if inductive else {}
+    """Return the scores on every mask: ``train_accuracy``, ``val_accuracy``, ``test_accuracy``.
+
+    Graphs with the metric ROC-AUC also have ``test_roc_auc`` and so on. Under the inductive
+    protocol ``observed_…`` and ``unobserved_…`` take the place of ``test_…``.
+    """
+    masks = {"train": "train_mask", "val": "val_mask"}
+    if data.get("unobserved_mask") is None:
+        masks["test"] = "test_mask"
+    else:
+        masks["observed"] = "test_mask"
+        masks["unobserved"] = "unobserved_mask"
     found = {}
-    for name, mask in parts.items():
+    for part, mask in masks.items():
         nodes = data[mask] & (data.y >= 0)
-        if bool(nodes.any()):
-            found[f"{name}_accuracy"] = accuracy(probabilities[nodes], data.y[nodes])
-            if data.get("metric") == "roc_auc":
-                found[f"{name}_roc_auc"] = roc_auc(probabilities[nodes], data.y[nodes])
+        if not bool(nodes.any()):
+            continue
+        found[f"{part}_accuracy"] = accuracy(probabilities[nodes], data.y[nodes])
+        if data.get("metric") == "roc_auc":
+            found[f"{part}_roc_auc"] = roc_auc(probabilities[nodes], data.y[nodes])
     return found
 
 
 def summarise(values: Sequence[float]) -> dict[str, Any]:
-    """Mean, half-width of the 95 % confidence interval of the mean (Student's t), standard deviation, every value."""
+    """Return mean, 95 % confidence interval, standard deviation and all values.
+
+    ``ci95`` is the half-width of the interval of the mean (Student's t). It is ``None`` for a
+    single value, and so is ``std``.
+    """
     from scipy.stats import t
 
     sample = torch.tensor(values, dtype=torch.float64)
     n = sample.numel()
-    std = float(sample.std()) if n > 1 else None
-    ci95 = float(t.ppf(0.975, n - 1)) * std / math.sqrt(n) if std is not None else None
+    std = None
+    ci95 = None
+    if n > 1:
+        std = float(sample.std())
+        ci95 = float(t.ppf(0.975, n - 1)) * std / math.sqrt(n)
     return {"mean": float(sample.mean()), "ci95": ci95, "std": std, "values": list(values)}

@@ -1,8 +1,7 @@
-"""One run on rows of terms: mini-batches, in one process or many, killed and resumed as one likes."""
+"""Training on batches of rows, in one process or several, resumable after any step."""
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,19 +13,24 @@ from torch.nn.parallel import DistributedDataParallel
 from nfgnn.errors import UserError
 from nfgnn.nn.models import Scalable
 from nfgnn.store import Batch, RowLoader, RowSource, stream_seed
-from nfgnn.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from nfgnn.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from nfgnn.training.config import TrainingConfig
-from nfgnn.training.distributed import Processes
-from nfgnn.training.fit import parameter_groups, threads_for
-from nfgnn.training.history import History
+from nfgnn.training.distributed import ProcessGroup
+from nfgnn.training.history import History, OnEpoch
+from nfgnn.training.optimizer import FusedAdam
+from nfgnn.training.stopping import should_stop
+from nfgnn.training.trainer import Step, suitable_threads, train
 
-SAVING_SHARE = 0.05
+_CHECKPOINT_SHARE = 0.05
 """At most this share of the time goes into checkpoints."""
 
 
 @dataclass(frozen=True)
 class RowTask:
-    """What is learned: the labels ``y`` of the rows of ``source``, from those in ``train``, stopped by ``val``."""
+    """What is learned: the labels ``y`` of the rows of ``source``.
+
+    ``train`` and ``val`` are the indices of the training and the validation rows.
+    """
 
     source: RowSource
     y: Tensor
@@ -39,28 +43,29 @@ def fit_rows(
     task: RowTask,
     config: TrainingConfig,
     seed: int,
-    on_epoch: Callable[[History], None] | None = None,
+    on_epoch: OnEpoch | None = None,
     checkpoint: Path | None = None,
 ) -> History:
-    r"""Train ``model`` on mini-batches of rows and leave it with the weights of least validation loss.
+    r"""Train a model on batches of rows and leave it with the weights of least validation loss.
 
-    Adam with two groups and the stopping rule of :class:`TrainingConfig`; an epoch is one pass over the training rows.
-    All that is random in step s of epoch e is drawn from (seed, e, s), so a run that is taken up again from
-    ``checkpoint`` ends with the very same weights.
+    An epoch is one pass over the training rows. All random numbers of step s in epoch e are drawn
+    from (seed, e, s), so a run that is resumed from ``checkpoint`` ends with the same weights.
 
-    Where torch.distributed is running, every process takes its stretch of each batch, and the gradient of the mean
-    loss over the *whole* batch is put together from them: the number of processes decides nothing but rounding (and
-    dropout's random numbers). Only the first process writes ``checkpoint``.
+    Where torch.distributed is running, every process takes its part of each batch. The gradient is
+    that of the mean loss over the whole batch, so the number of processes only changes rounding
+    (and the random numbers of dropout). Only the first process writes the checkpoint.
     """
-    trainer = _RowTrainer(model, task, config, seed, checkpoint)
+    step = MinibatchStep(model, task, config, seed, checkpoint)
     try:
-        with threads_for(trainer.train.batch_values, model, trainer.device):
-            return trainer.run(on_epoch)
+        with suitable_threads(step.train_loader.batch_values, model, step.device):
+            history = train(step, config.epochs, on_epoch)[0]
     finally:
-        trainer.close()
+        step.close()
+    history.raise_if_diverged()
+    return history
 
 
-class _ByRow(nn.Module):
+class _RowModule(nn.Module):
     """A model called on rows, as DistributedDataParallel needs it."""
 
     def __init__(self, model: Scalable) -> None:
@@ -71,7 +76,9 @@ class _ByRow(nn.Module):
         return self.model.forward_rows(rows)
 
 
-class _RowTrainer:
+class MinibatchStep(Step):
+    """An epoch of row batches, with a checkpoint now and then."""
+
     def __init__(
         self,
         model: Scalable,
@@ -80,40 +87,43 @@ class _RowTrainer:
         seed: int,
         checkpoint: Path | None,
     ) -> None:
+        super().__init__()
         for name, rows in (("train_mask", task.train), ("val_mask", task.val)):
             if rows.numel() == 0:
                 raise UserError(
                     f"{name} is empty: training needs nodes to train on and nodes to validate on"
                 )
-        self.model, self.task, self.config, self.seed, self.checkpoint = (
-            model,
-            task,
-            config,
-            seed,
-            checkpoint,
-        )
-        self.processes, self.device = Processes.current(), next(model.parameters()).device
-        if self.processes.count > 1 and len(model.norms) and self.device.type != "cuda":
+        self.model = model
+        self.task = task
+        self.config = config
+        self.seed = seed
+        self.device = next(model.parameters()).device
+        self.group = ProcessGroup.current()
+        if self.group.size > 1 and len(model.norms) and self.device.type != "cuda":
             raise UserError(
-                "batch_norm = true with several processes needs GPUs, because only there a batch is normalised as a "
-                "whole: train in one process, or set batch_norm = false"
+                "batch_norm = true with several processes needs GPUs, because only there the "
+                "statistics of a whole batch are synchronised: train in one process, or set "
+                "batch_norm = false"
             )
-        self.optimizer = torch.optim.Adam(parameter_groups(model, config), fused=True)
-        self.progress = Progress(0, 0, self._zeros(()), History(), {})
+        self.optimizer = FusedAdam(model, config)
+        self.state = Checkpoint(loss=self._zeros(()))
+        self._checkpoint_path = checkpoint
         if checkpoint is not None and checkpoint.is_file():
-            self.progress = load_checkpoint(checkpoint, model, self.optimizer)
-        self.processes.wait()  # nobody writes before everybody has read
-        self.on_rows = self._distributed() if self.processes.count > 1 else _ByRow(model)
-        self.train, self.val = (self._loader(task.train, seed), self._loader(task.val, None))
-        self.saved_at, self.saving_took = 0.0, 0.0
+            self.state = load_checkpoint(checkpoint, model, self.optimizer)
+        self.seconds_before = self.state.history.seconds
+        self.group.barrier()  # no process may write before all have read
+        self.row_module = self._distributed() if self.group.size > 1 else _RowModule(model)
+        self.train_loader = self._loader(task.train, seed)
+        self.val_loader = self._loader(task.val, None)
+        self._saved_at = 0.0
+        self._saving_seconds = 0.0
 
     def _distributed(self) -> nn.Module:
-        # Replaces the layers inside the model, so that it goes on under its own name.
+        # Replaces the layers inside the model, which keeps their names.
         nn.SyncBatchNorm.convert_sync_batchnorm(self.model)
-        return DistributedDataParallel(_ByRow(self.model))
+        return DistributedDataParallel(_RowModule(self.model))
 
     def _loader(self, index: Tensor, seed: int | None) -> RowLoader:
-        process = (self.processes.rank, self.processes.count)
         return RowLoader(
             self.task.source,
             self.task.y,
@@ -121,88 +131,95 @@ class _RowTrainer:
             self.config.batch_size,
             seed,
             self.device,
-            *process,
+            self.group.rank,
+            self.group.size,
         )
 
     def _zeros(self, shape: tuple[int, ...]) -> Tensor:
         return torch.zeros(shape, dtype=torch.float64, device=self.device)
 
-    def run(self, on_epoch: Callable[[History], None] | None) -> History:
-        history = self.progress.history
-        before, start = history.seconds, time.perf_counter()
-        while history.epochs < self.config.epochs and not history.should_stop(self.config.patience):
-            for batch in self.train.batches(self.progress.epoch, self.progress.step):
-                self._step(batch)
-                history.seconds = before + time.perf_counter() - start
-                self._save()
-            self._end_epoch(history)
-            history.seconds = before + time.perf_counter() - start
+    @property
+    def epochs_done(self) -> int:
+        return self.state.epoch
+
+    def run_epoch(self) -> None:
+        for batch in self.train_loader.batches(self.state.epoch, self.state.step):
+            self._train_batch(batch)
             self._save()
-            if on_epoch is not None:
-                on_epoch(history)
-        if not self.progress.best:
-            raise UserError(
-                "the validation loss was never a number: lower the learning rates (lr, filter_lr)"
-            )
-        self.model.load_state_dict(self.progress.best)
-        history.loading = self.train.loading()
-        return history
+        self._end_epoch()
+        self._save()
 
-    def _step(self, batch: Batch) -> None:
-        progress, count = self.progress, self.processes.count
-        torch.manual_seed(
-            stream_seed(self.seed, progress.epoch, progress.step, self.processes.rank)
-        )
-        self.on_rows.train()
+    def _train_batch(self, batch: Batch) -> None:
+        state = self.state
+        torch.manual_seed(stream_seed(self.seed, state.epoch, state.step, self.group.rank))
+        self.row_module.train()
         if batch.total == 1:
-            self.model.norms.eval()  # a single row has no deviation: it is normalised as in evaluation
-        self.optimizer.zero_grad()
+            self.model.norms.eval()  # a single row has no deviation
+        logits = self.row_module(batch.rows)
         smoothing = self.config.label_smoothing
-        loss = F.cross_entropy(
-            self.on_rows(batch.rows), batch.y, reduction="sum", label_smoothing=smoothing
-        )
-        # Processes average their gradients; the mean over the whole batch is the sum over all of them by its size.
-        (loss * (count / batch.total)).backward()
+        loss = F.cross_entropy(logits, batch.y, reduction="sum", label_smoothing=smoothing)
+        # Processes average their gradients. Scaling by their number turns the average into the
+        # mean over the whole batch.
+        (loss * (self.group.size / batch.total)).backward()
         self.optimizer.step()
-        progress.step += 1
-        progress.loss += self.processes.total(loss.detach().double())
+        state.step += 1
+        state.loss += self.group.sum(loss.detach().double())
 
-    def _end_epoch(self, history: History) -> None:
-        progress = self.progress
+    def _end_epoch(self) -> None:
+        state = self.state
+        history = state.history
         val_loss, val_accuracy = self._evaluate()
-        history.train_loss.append(progress.loss.item() / self.task.train.numel())
+        finite = [loss for loss in history.val_loss if not math.isnan(loss)]
+        history.train_loss.append(state.loss.item() / self.task.train.numel())
         history.val_loss.append(val_loss)
         history.val_accuracy.append(val_accuracy)
-        if val_loss < min(
-            (loss for loss in history.val_loss[:-1] if not math.isnan(loss)), default=float("inf")
-        ):
-            progress.best = {key: value.clone() for key, value in self.model.state_dict().items()}
-        progress.epoch, progress.step, progress.loss = progress.epoch + 1, 0, self._zeros(())
+        if val_loss < min(finite, default=float("inf")):
+            weights = self.model.state_dict()
+            state.best = {key: value.clone() for key, value in weights.items()}
+        state.epoch += 1
+        state.step = 0
+        state.loss = self._zeros(())
 
     @torch.no_grad()
     def _evaluate(self) -> tuple[float, float]:
-        """Mean loss and accuracy over the validation rows, each process taking its share of every batch."""
+        """Return mean loss and accuracy over the validation rows of all processes."""
         self.model.eval()
         sums = self._zeros((2,))
-        for batch in self.val.batches(self.progress.epoch):
+        for batch in self.val_loader.batches(self.state.epoch):
             logits = self.model.forward_rows(batch.rows)
             loss = F.cross_entropy(logits, batch.y, reduction="sum")
-            sums += torch.stack([loss.double(), (logits.argmax(-1) == batch.y).sum().double()])
-        val_loss, accuracy = (self.processes.total(sums) / self.task.val.numel()).tolist()
+            correct = (logits.argmax(-1) == batch.y).sum()
+            sums += torch.stack([loss.double(), correct.double()])
+        val_loss, accuracy = (self.group.sum(sums) / self.task.val.numel()).tolist()
         return val_loss, accuracy
 
+    def check(self) -> bool:
+        return not should_stop(self.state.history.val_loss, self.config.patience)
+
+    def histories(self) -> list[History]:
+        return [self.state.history]
+
+    def finish(self) -> list[History]:
+        history = self.state.history
+        if self.state.best:
+            self.model.load_state_dict(self.state.best)
+        history.loading = self.train_loader.loading()
+        return [history]
+
     def _save(self) -> None:
-        """A checkpoint, unless too much of the time would go into it."""
+        """Write a checkpoint, unless checkpoints would take too large a share of the time."""
+        if self._checkpoint_path is None or not self.group.is_first:
+            return
         now = time.perf_counter()
-        if self.checkpoint is None or not self.processes.first:
+        if (now - self._saved_at) * _CHECKPOINT_SHARE < self._saving_seconds:
             return
-        if (now - self.saved_at) * SAVING_SHARE < self.saving_took:
-            return
-        save_checkpoint(self.checkpoint, self.model, self.optimizer, self.progress)
-        self.saved_at = time.perf_counter()
-        self.saving_took = self.saved_at - now
+        self.state.history.seconds = self.seconds()
+        save_checkpoint(self._checkpoint_path, self.model, self.optimizer, self.state)
+        self._saved_at = time.perf_counter()
+        self._saving_seconds = self._saved_at - now
 
     def close(self) -> None:
-        self.train.close()
-        self.val.close()
-        del self.on_rows  # before the group of processes is taken down
+        """Stop the loaders. The distributed module must go before its process group does."""
+        self.train_loader.close()
+        self.val_loader.close()
+        del self.row_module

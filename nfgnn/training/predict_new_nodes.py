@@ -9,7 +9,7 @@ from nfgnn.errors import UserError
 from nfgnn.spectral import scaled_laplacian
 from nfgnn.store import NewNodes, terms_of_new_nodes
 from nfgnn.training.classifier import NodeClassifier
-from nfgnn.training.row_data import by_rows
+from nfgnn.training.inputs import is_row_model
 
 
 def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Tensor:
@@ -24,7 +24,7 @@ def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Ten
             the graph has weights, ``edge_weight``: see :func:`nfgnn.data.load_new_nodes`.
     """
     model, scaling = classifier.model_, classifier.scaling_
-    if not by_rows(model):
+    if not is_row_model(model):
         raise UserError(
             f"{classifier.config_.model} looks at whole graphs: predict on the extended one, or train a Scalable… model"
         )

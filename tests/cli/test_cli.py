@@ -205,12 +205,12 @@ def test_json_of_commands_on_a_run(call) -> None:
 def test_ctrl_c_leaves_a_message_and_no_run_folder(
     call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import nfgnn.run_progress as progress
+    from nfgnn.progress import Progress
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(progress.RunDisplay, "epoch", interrupt)
+    monkeypatch.setattr(Progress, "status", interrupt)
     status, _, err = call("train", "karate", *QUICK, "--out", "run")
     assert status == 130
     assert "--resume" in err

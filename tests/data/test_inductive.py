@@ -76,7 +76,7 @@ def test_the_command_tells_both_accuracies(capsys, tmp_path, monkeypatch) -> Non
 
 
 def test_runs_of_several_graphs_are_fitted_one_by_one() -> None:
-    from nfgnn.training.fit_together import fit_together
+    from nfgnn.training import fit_together
 
     data = load_dataset("mixed", num_nodes=200)
     graphs = [split(data, "inductive", seed) for seed in range(2)]

@@ -4,20 +4,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.experiments import experiment, run_quietly
 
 from nfgnn.data import load_dataset
 from nfgnn.explain.run_figure import draw_run, read_run
-from nfgnn.run_progress import RunDisplay
-from nfgnn.training import Experiment, RunConfig, load_run, run_experiment
+from nfgnn.training import RunConfig, load_run
 
 
 @pytest.mark.parametrize("model", ["NFGNN", "PolyGNN", "MLP"])
 def test_figure_data_equals_the_run(model: str, tmp_path: Path) -> None:
     data = load_dataset("mixed", num_nodes=120)
     config = RunConfig.resolve(model, {"epochs": 8}, "mixed", "full")
-    run_experiment(
-        Experiment(data, "full", [0, 1], config), tmp_path / "run", RunDisplay("", quiet=True)
-    )
+    run_quietly(experiment(data, "full", [0, 1], config), tmp_path / "run")
     content = read_run(tmp_path / "run", np.full(120, 0.5))
     assert [len(curve["val_loss"]) for curve in content.curves] == [8, 8]
     assert content.best_epochs == [int(np.argmin(curve["val_loss"])) for curve in content.curves]

@@ -54,7 +54,7 @@ def all_kernels() -> None:
     from nfgnn.kernels import two_layer_mlp as two_layers_triton
     from nfgnn.spectral import CSR, scaled_laplacian
     from nfgnn.training import TrainingConfig
-    from nfgnn.training import stacked_parameters as stacked
+    from nfgnn.training.optimizer import StackedAdam
 
     edge_index = random_graph(40, 0.2, 0)
     table = [(1.0, 0.0, 0.0), (2.0, 0.0, -1.0), (2.0, 0.5, -1.0)]
@@ -105,7 +105,7 @@ def all_kernels() -> None:
         told, told, told, torch.zeros(1, dtype=torch.long), seen, books, flags, long, told, flags
     )
     theta = torch.randn(3, 1500)
-    adam = stacked.Adam(theta, 1100, [TrainingConfig()] * 3)
+    adam = StackedAdam(theta, 1100, [TrainingConfig()] * 3)
     rates = (adam.powers, adam.lr, adam.weight_decay)
     training_step.adam(theta, theta, adam.m, adam.v, *rates, flags, 1100)
 

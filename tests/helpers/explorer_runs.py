@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import numpy as np
+from helpers.experiments import experiment, run_quietly
 from torch_geometric.data import Data
 
 from nfgnn.data import load_dataset
 from nfgnn.explain.explorer.node_table import FilterColumns, Layout, NodeTable, RunColumns
-from nfgnn.run_progress import RunDisplay
-from nfgnn.training import Experiment, RunConfig, run_experiment
+from nfgnn.training import RunConfig
 
 NASTY = "</script><b>art & \"craft\" 'x' <!-- {{SCRIPT}}"
 
@@ -27,7 +27,7 @@ def train_run(
     folder: Path, model: str, data: Data, seeds: tuple[int, ...] = (0,), protocol: str = "full"
 ) -> Path:
     config = RunConfig.resolve(model, {"epochs": 12}, "mixed", protocol, "none")
-    run_experiment(Experiment(data, protocol, seeds, config), folder, RunDisplay("", quiet=True))
+    run_quietly(experiment(data, protocol, seeds, config), folder)
     return folder
 
 

@@ -2,7 +2,7 @@
 
 from nfgnn.paper.table_plan import Plan
 from nfgnn.paper.table_registry import Column
-from nfgnn.training.records.database import Record
+from nfgnn.training import Record
 
 SCORES = {
     ("NFGNN (best)", "texas"): [0.90, 0.92, 0.95],

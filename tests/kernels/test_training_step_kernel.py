@@ -13,11 +13,13 @@ from nfgnn.nn import two_layer_mlp as two_layers
 from nfgnn.nn.conv import gated_sum
 from nfgnn.spectral import csr, recurrence, scaled_laplacian
 from nfgnn.spectral.node_order import degree_order
-from nfgnn.training import RunConfig, TrainingConfig, fit
+from nfgnn.training import RunConfig, TrainingConfig, fit, stopping
 from nfgnn.training import batched as trainer
 from nfgnn.training import fused_loss as scores
-from nfgnn.training import stacked_parameters as stacked
-from nfgnn.training.batched import Member, fit_many
+from nfgnn.training import optimizer as optimizers
+from nfgnn.training.batched import Member, fit_batched
+from nfgnn.training.optimizer import StackedAdam
+from nfgnn.training.stopping import BatchedStopping
 
 
 def use_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +27,7 @@ def use_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (csr, recurrence):
         monkeypatch.setattr(module, "backend", lambda x: triton_backend)
     monkeypatch.setattr(gated_sum, "_on_gpu", lambda terms: True)
-    for module in (scores, stacked, trainer, two_layers):
+    for module in (scores, optimizers, stopping, trainer, two_layers):
         monkeypatch.setattr(module, "serves_triton", lambda x: True)
 
 
@@ -72,7 +74,7 @@ def check_without_dropout(
         for m in runs(data, "NFGNN", settings)
     ]
     use_kernels(monkeypatch)
-    for history, reference in zip(fit_many(runs(data, "NFGNN", settings), data), expected):
+    for history, reference in zip(fit_batched(runs(data, "NFGNN", settings), data), expected):
         assert history.val_loss == pytest.approx(reference.val_loss, rel=1e-4)
         assert history.train_loss == pytest.approx(reference.train_loss, rel=1e-4)
         assert history.val_accuracy == pytest.approx(reference.val_accuracy)
@@ -144,7 +146,7 @@ def test_adam_is_torchs_and_only_of_active_runs() -> None:
     parts = [
         [row[:1100].clone().requires_grad_(), row[1100:].clone().requires_grad_()] for row in theta
     ]
-    active, adam = torch.ones(2, dtype=torch.bool), stacked.Adam(theta, 1100, configs)
+    active, adam = torch.ones(2, dtype=torch.bool), StackedAdam(theta, 1100, configs)
     theirs = [
         torch.optim.Adam(
             [{"params": part, "lr": lr, "weight_decay": wd} for part, lr, wd in zip(*groups)]
@@ -168,21 +170,21 @@ def test_adam_is_torchs_and_only_of_active_runs() -> None:
         torch.testing.assert_close(row, torch.cat(own).detach())
 
 
-def test_the_books_are_those_of_the_torch_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Losses that fall and then rise, at a different epoch in every run; one is not a number for a while."""
-    data = load_dataset("mixed", num_nodes=24, num_features=6)
-    settings = [{"epochs": 12, "patience": 3}] * 3
-    states = [trainer._State(runs(data, "NFGNN", settings), data) for _ in range(2)]
+def test_stopping_is_that_of_the_torch_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Losses that fall and then rise at a different epoch in every run; one is not a number."""
+    weights = torch.zeros(3, 5)
+    states = [BatchedStopping(weights, epochs=12, patience=3) for _ in range(2)]
     losses = torch.stack([(torch.arange(12.0) - least).abs() for least in (2, 6, 11)], 1)
     losses[4, 1] = torch.nan
-    for t in range(12):
+    for epoch in range(12):
         for state, kernel in zip(states, (False, True)):
-            monkeypatch.setattr(trainer, "serves_triton", lambda x, kernel=kernel: kernel)
-            state.theta.fill_(t)
-            state.note(losses[t] + 1, losses[t], losses[t] / 100)
-            state.t += 1
-    for name in ("seen", "window", "active", "epochs", "best_loss", "improved", "best"):
-        torch.testing.assert_close(*(getattr(state, name) for state in states), equal_nan=True)
+            monkeypatch.setattr(stopping, "serves_triton", lambda x, kernel=kernel: kernel)
+            weights.fill_(epoch)
+            state.record(weights, losses[epoch] + 1, losses[epoch], losses[epoch] / 100)
+            state.epoch += 1
+    for name in ("curves", "window", "active", "epochs", "best_loss", "improved", "best"):
+        ours, theirs = (vars(state)[name] for state in states)
+        torch.testing.assert_close(ours, theirs, equal_nan=True)
     assert states[0].best[:, 0].tolist() == [2, 6, 11]
     assert not states[0].active[0]
 
@@ -194,5 +196,5 @@ def test_the_books_are_those_of_the_torch_path(monkeypatch: pytest.MonkeyPatch) 
 def test_dropout(sparse: bool, model: str, rates: tuple[float, float]) -> None:
     data = load_dataset("mixed", num_nodes=24, num_features=6)
     data.x = data.x.to_sparse_csr() if sparse else data.x
-    histories = fit_many(runs(data, model, [{"dropout": rate} for rate in rates]), data)
+    histories = fit_batched(runs(data, model, [{"dropout": rate} for rate in rates]), data)
     assert all(torch.isfinite(torch.tensor(history.train_loss)).all() for history in histories)

@@ -7,23 +7,23 @@ import pytest
 
 from nfgnn.data import PROTOCOLS, REGISTRY
 from nfgnn.errors import UserError
-from nfgnn.paper import reproduce
 from nfgnn.paper.reproduce import collect, run_missing
 from nfgnn.paper.table_cells import make_tables
 from nfgnn.paper.table_plan import make_plan
 from nfgnn.paper.table_registry import TABLES
 from nfgnn.paper.table_writer import markdown, write_tables
-from nfgnn.training import cells, jobs
-from nfgnn.training.jobs import Place
-from nfgnn.training.records.database import Records
-from nfgnn.work_progress import WorkDisplay
+from nfgnn.progress import Progress
+from nfgnn.training import NodeClassifier, ProcessPool, RayTasks, Records, execution
+from nfgnn.training.records import database, record
 
 QUICK = {"epochs": 2}
+QUIET = Progress("reproduce", quiet=True)
 
 
 def made(folder: Path, *plans, root: Path | None = None, workers: int = 1) -> list[str]:
-    place = Place(folder / "records.sqlite", root, "cpu")
-    return run_missing(plans, place, WorkDisplay("reproduce", quiet=True), workers)
+    executor = ProcessPool(workers, single_thread=True)
+    with Records(folder / "records.sqlite") as records:
+        return run_missing(plans, records, root, executor, QUIET, "cpu")
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_every_item_can_be_made(name: str, tmp_path: Path) -> None:
 def test_only_what_is_missing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained: list[tuple[str, int]] = []
 
-    def counted(data, protocol, runs, *rest, **options):
-        trained.extend((config.model, seed) for config, seed in runs)
-        return original(data, protocol, runs, *rest, **options)
+    def counted(specs, *rest):
+        trained.extend((spec.config.model, spec.seed) for spec in specs)
+        return original(specs, *rest)
 
-    original = jobs.train_runs
-    monkeypatch.setattr(jobs, "train_runs", counted)
+    original = execution.train_runs
+    monkeypatch.setattr(execution, "train_runs", counted)
     plan = make_plan("full", ["karate"], ["MLP"], runs=2, settings=QUICK)
     made(tmp_path, plan, plan)  # the same cell twice is one cell
     assert trained == [("MLP", 1000), ("MLP", 1001)]
@@ -68,18 +68,18 @@ def test_only_what_is_missing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_seeds_that_are_one_computation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU: three at a time; a kill between two computations changes nothing."""
-    monkeypatch.setattr(reproduce, "runs_at_once", lambda *_: 3)
+    monkeypatch.setattr(execution, "batch_size", lambda *_: 3)
     plan = make_plan("full", ["karate"], ["GCN"], runs=7, settings=QUICK)
     made(tmp_path / "whole", plan)
 
-    def struck(data, protocol, runs, *rest, **options):
-        if runs[0][1] == 1003:
+    def interrupted(specs, *rest):
+        if specs[0].seed == 1003:
             raise KeyboardInterrupt
-        return original(data, protocol, runs, *rest, **options)
+        return original(specs, *rest)
 
-    original = jobs.train_runs
+    original = execution.train_runs
     with monkeypatch.context() as patch:
-        patch.setattr(jobs, "train_runs", struck)
+        patch.setattr(execution, "train_runs", interrupted)
         with pytest.raises(KeyboardInterrupt):
             made(tmp_path / "struck", plan)
     made(tmp_path / "struck", plan)
@@ -159,7 +159,7 @@ def test_a_lack_of_memory_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
         )
 
-    monkeypatch.setattr(jobs, "train_runs", too_large)
+    monkeypatch.setattr(NodeClassifier, "fit", too_large)
     (note,) = made(tmp_path, make_plan("full", ["karate"], ["MLP"], runs=1, settings=QUICK))
     assert note == "MLP on karate (full), seed 1000: there is not enough memory"
 
@@ -192,9 +192,9 @@ def test_a_cluster_makes_the_same_records(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     plan = make_plan("full", ["karate"], ["MLP", "SGC"], runs=2, settings=QUICK)
     made(tmp_path / "here", plan)
-    place = Place(tmp_path / "there" / "records.sqlite", None, "cpu")
-    display = WorkDisplay("reproduce", quiet=True)
-    assert run_missing([plan], place, display, engine="ray") == []
+    with Records(tmp_path / "there" / "records.sqlite") as records:
+        executor = RayTasks(None, QUIET.say)
+        assert run_missing([plan], records, None, executor, QUIET, "cpu") == []
     kept = []
     for folder in ("here", "there"):
         with Records(tmp_path / folder / "records.sqlite") as records:
@@ -206,8 +206,6 @@ def test_a_cluster_makes_the_same_records(tmp_path: Path, monkeypatch: pytest.Mo
             )
     assert kept[0] == kept[1]
     assert len(kept[0]) == 4
-    with pytest.raises(UserError, match="--engine slurm is not known"):
-        run_missing([plan], place, display, engine="slurm")
 
 
 @pytest.mark.parametrize("item", ["full", "time"])
@@ -231,28 +229,31 @@ def test_a_run_for_its_time_is_made_on_every_machine_and_alone(
     timed = make_plan("time", ["mixed"], ["GCN"], runs=2, preset="best", settings=QUICK)
     assert made(tmp_path, accuracy, timed) == []
     made(tmp_path, timed)  # nothing is missing
-    monkeypatch.setattr(cells, "machine_name", lambda: "another processor, 8 cores")
+    for module in (database, record):
+        monkeypatch.setattr(module, "machine_name", lambda: "another processor, 8 cores")
     epochs = []
 
-    def noted(data: Any, protocol: str, runs: Any, *args: Any, **options: Any) -> Any:
-        epochs.append([config.training.epochs for config, _ in runs])
-        return cells.train_runs(data, protocol, runs, *args, **options)
+    def counted(classifier: NodeClassifier, *arguments: Any) -> Any:
+        assert classifier._config is not None
+        epochs.append(classifier._config.training.epochs)
+        return fit(classifier, *arguments)
 
-    monkeypatch.setattr(jobs, "train_runs", noted)
+    fit = NodeClassifier.fit
+    monkeypatch.setattr(NodeClassifier, "fit", counted)
     made(tmp_path, timed)
-    assert epochs == 2 * [
-        [3],
-        [QUICK["epochs"]],
-    ]  # a few epochs come first: kernels are compiled off the clock
+    # A few epochs come first, so that kernels are compiled before the clock starts.
+    assert epochs == 2 * [3, QUICK["epochs"]]
     with Records(tmp_path / "records.sqlite") as records:
-        protocols = [record.protocol for record in records.all()]
+        recorded = records.all()
         (runs,) = collect(timed, None, records).values()
         (plain,) = collect(accuracy, None, records).values()
-    assert len(protocols) == 6
-    assert len(set(protocols)) == 3
+    assert {run.protocol for run in recorded} == {"full"}
+    assert sorted((run.timed, run.machine) for run in recorded)[0][0] is False
+    assert len({(run.timed, run.machine) for run in recorded}) == 3
+    assert len(recorded) == 6
     assert [run.seed for run in runs] == [1000, 1000, 1001, 1001]
     assert {run.machine.partition(",")[0] for run in runs} >= {"another processor"}
-    assert all(run.protocol == "full" for run in plain)
+    assert not any(run.timed for run in plain)
     assert "| GCN, cpu (another processor) |" in markdown(
         make_tables(timed, {next(iter(timed.configs)): runs}, "c")
     )
@@ -266,6 +267,8 @@ def test_a_run_for_its_time_is_made_on_every_machine_and_alone(
         with Records(tmp_path / "records.sqlite") as records:
             (alike,) = collect(other, None, records).values()
         assert len(alike) == known
-    place = Place(tmp_path / "other.sqlite", None, "cpu")
-    with pytest.raises(UserError, match="leave out --engine ray"):
-        run_missing([timed], place, WorkDisplay("reproduce", quiet=True), engine="ray")
+    with (
+        Records(tmp_path / "other.sqlite") as records,
+        pytest.raises(UserError, match="leave out --engine ray"),
+    ):
+        run_missing([timed], records, None, RayTasks(None, QUIET.say), QUIET, "cpu")

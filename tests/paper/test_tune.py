@@ -8,12 +8,11 @@ import pytest
 from nfgnn import load_dataset
 from nfgnn.errors import UserError
 from nfgnn.nn.models import MODELS
-from nfgnn.paper.search import engine, tune
+from nfgnn.paper.search import tune
 from nfgnn.paper.search.spaces import NUMERIC, PAPER_GRID, search_space
 from nfgnn.paper.search.tune import BATCH, Outcome, Search, Trial, preset_table, run_search
 from nfgnn.progress import Progress
-from nfgnn.training import RunConfig
-from nfgnn.training.records.database import Record, Records
+from nfgnn.training import Record, Records, RunConfig, execution
 
 
 def searched(folder: Path, **changes) -> tuple[Search, Outcome, list[Record]]:
@@ -102,14 +101,14 @@ def test_going_on_is_the_same_as_never_having_stopped(
     with monkeypatch.context() as patch:
         made: list[int] = []
 
-        def train_until_struck(*arguments, **options) -> list[Record]:
+        def train_until_interrupted(*arguments, **options) -> list[Record]:
             made.append(1)
             if len(made) > 13:
                 raise KeyboardInterrupt
             return trained(*arguments, **options)
 
-        trained = engine.train_runs
-        patch.setattr(engine, "train_runs", train_until_struck)
+        trained = execution.train_runs
+        patch.setattr(execution, "train_runs", train_until_interrupted)
         with pytest.raises(KeyboardInterrupt):
             searched(tmp_path / "struck", trials=10)
     _, resumed, _ = searched(tmp_path / "struck", trials=10)
@@ -120,7 +119,7 @@ def test_going_on_is_the_same_as_never_having_stopped(
 
 def test_a_batch_is_one_computation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU: settings that differ in numbers and seeds are trained together."""
-    monkeypatch.setattr(engine, "runs_at_once", lambda *_: 100)
+    monkeypatch.setattr(execution, "batch_size", lambda *_: 100)
     _, outcome, runs = searched(tmp_path, trials=BATCH)
     assert len(runs) == 2 * (BATCH + 1)
     together = [r.metrics["runs_together"] for r in runs]

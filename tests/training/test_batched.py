@@ -8,8 +8,8 @@ from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.data import FeatureScaling
 from nfgnn.nn.models import MODELS
 from nfgnn.training import RunConfig, fit
-from nfgnn.training.batched import Member, fit_many
-from nfgnn.training.fit_together import bytes_per_run, fit_together
+from nfgnn.training.batched import Member, bytes_per_run, fit_batched
+from nfgnn.training.run import fit_together
 
 SHARING = sorted(name for name, entry in MODELS.items() if entry.model.batchable)
 
@@ -45,7 +45,7 @@ def compare(graph: Data, name: str, settings: list[dict]) -> list[int]:
         Member(model, data.train_mask, data.val_mask, config.training)
         for model, data, config in together
     ]
-    histories = fit_many(members, graph)
+    histories = fit_batched(members, graph)
     for history, (model, _, _), (reference, data, config) in zip(histories, together, alone):
         expected = fit(reference, data, config.training)
         assert history.epochs == expected.epochs
@@ -92,7 +92,7 @@ def test_dropout_rates_may_differ(graph: Data) -> None:
     """Rates 0 and 0.9 in one computation: the first is exact, the second is noisy as a single run is."""
     settings = [{"dropout": 0.0, "filter_dropout": 0.0}, {"dropout": 0.9, "filter_dropout": 0.5}]
     together, alone = runs(graph, "NFGNN", settings), runs(graph, "NFGNN", settings)
-    histories = fit_many(
+    histories = fit_batched(
         [Member(m, d.train_mask, d.val_mask, c.training) for m, d, c in together], graph
     )
     exact = fit(alone[0][0], alone[0][1], alone[0][2].training)
@@ -123,7 +123,7 @@ def test_every_run_draws_its_own_dropout(graph: Data, name: str, sparse: bool) -
                 config.training,
             )
         )
-    losses = [history.train_loss[0] for history in fit_many(members, data)]
+    losses = [history.train_loss[0] for history in fit_batched(members, data)]
     assert len(set(losses)) == 3
 
 
@@ -137,7 +137,7 @@ def test_every_model_takes_rates_that_differ(graph: Data, name: str) -> None:
     members = [
         Member(m, d.train_mask, d.val_mask, c.training) for m, d, c in runs(graph, name, settings)
     ]
-    assert all(len(history.val_loss) > 1 for history in fit_many(members, graph))
+    assert all(len(history.val_loss) > 1 for history in fit_batched(members, graph))
 
 
 def test_accuracies_with_dropout_are_those_of_single_runs() -> None:

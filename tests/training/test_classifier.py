@@ -112,7 +112,7 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
         ({"basis": 3}, "basis = 3 is not valid"),
         ({"features": "l2"}, "features = 'l2' is not known"),
         ({"preset": "good"}, "there is no preset 'good'"),
-        ({"device": "toaster"}, "device 'toaster' is not known"),
+        ({"device": "toaster"}, "unknown device 'toaster'"),
     ],
 )
 def test_wrong_settings_are_said_in_a_sentence(data: Data, settings, message) -> None:

@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.experiments import experiment, run_quietly
 from helpers.small_stores import K, graph, small_store
 
 from nfgnn import NodeClassifier, split
 from nfgnn.cli import main
 from nfgnn.errors import UserError
-from nfgnn.training import Experiment, RunConfig
-from nfgnn.training import distributed_runs as follow
-from nfgnn.training.distributed import Processes, launched_by_torchrun
-from nfgnn.training.distributed_runs import run_in_processes
+from nfgnn.training import RunConfig
+from nfgnn.training.distributed import ProcessGroup, launched_by_torchrun
 
 COMMAND = ["train", "store", "--runs", "1", "--seed", "5", "--resume"]
 SETTINGS = [
@@ -98,30 +97,28 @@ def test_what_several_processes_cannot_do_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = small_store(tmp_path / "store", graph()).labels()
-    monkeypatch.setattr(Processes, "current", classmethod(lambda cls: cls(0, 2)))
+    monkeypatch.setattr(ProcessGroup, "current", classmethod(lambda cls: cls(0, 2)))
     with pytest.raises(UserError, match="batch_norm = true with several processes needs GPUs"):
         NodeClassifier("ScalableNFGNN", batch_norm=True, device="cpu").fit(split(rows, "full", 0))
-    experiment = Experiment(
-        graph(), "full", [0], RunConfig.resolve("NFGNN", {}, None, "full"), "cpu"
-    )
+    config = RunConfig.resolve("NFGNN", {}, None, "full")
     with pytest.raises(UserError, match="NFGNN is trained by one process"):
-        run_in_processes(experiment, tmp_path / "run")
+        run_quietly(experiment(graph(), "full", [0], config), tmp_path / "run")
 
 
 def test_a_lost_connection_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost(*_: object) -> None:
+    def lost(*_: object) -> int:
         raise RuntimeError("[gloo/transport/tcp/pair.cc] Connection closed by peer")
 
-    monkeypatch.setattr(Processes, "current", classmethod(lambda cls: cls(0, 2)))
-    monkeypatch.setattr(follow, "run_experiment", lost)
+    monkeypatch.setattr(ProcessGroup, "current", classmethod(lambda cls: cls(0, 2)))
+    monkeypatch.setattr(ProcessGroup, "broadcast", lost)
     rows = small_store(tmp_path / "store", graph()).labels()
     config = RunConfig.resolve("ScalableNFGNN", {"K": K}, None, "full", "none")
     with pytest.raises(UserError, match="another process of the 2 has ended, so this one ends too"):
-        run_in_processes(Experiment(rows, "full", [0], config, "cpu"), tmp_path / "run")
+        run_quietly(experiment(rows, "full", [0], config), tmp_path / "run")
 
 
 def test_alone_there_is_one_process() -> None:
-    assert Processes.current() == Processes(0, 1)
+    assert ProcessGroup.current() == ProcessGroup(0, 1)
     assert not launched_by_torchrun()
-    assert torch.equal(Processes().total(torch.ones(2)), torch.ones(2))
-    assert Processes().agree(7, torch.device("cpu")) == 7
+    assert torch.equal(ProcessGroup().sum(torch.ones(2)), torch.ones(2))
+    assert ProcessGroup().broadcast(7, torch.device("cpu")) == 7

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from nfgnn.errors import UserError
 from nfgnn.training import RunConfig
+from nfgnn.training.records import Record, Records, run_key
 from nfgnn.training.records import database as module
 from nfgnn.training.records import export as export_module
-from nfgnn.training.records.database import Record, Records, run_key
-from nfgnn.training.records.export import export, merge, open_records
+from nfgnn.training.records.export import export_records, merge_records, open_records
 
 RESULTS = Path(__file__).parents[2] / "results"
 CONFIG = RunConfig.resolve("GCN", {}, "texas", "full").to_dict()
@@ -52,14 +52,14 @@ def test_every_form_holds_the_same_runs(
         source.add(content)
         expected = source.all()
         for file in ("out.parquet", "out.csv", "out.json"):
-            export(source, folder / file)
+            export_records(source, folder / file)
     for file in ("out.parquet", "out.csv", "out.json", "a.sqlite"):
         with Records(folder / f"from-{file}.sqlite") as target:
-            assert merge(target, folder / file) == len(expected)
-            assert merge(target, folder / file) == 0
+            assert merge_records(target, folder / file) == len(expected)
+            assert merge_records(target, folder / file) == 0
             assert target.all() == expected
             for ending in ("parquet", "csv"):
-                export(target, folder / f"again.{ending}")
+                export_records(target, folder / f"again.{ending}")
         for ending in ("parquet", "csv"):
             again = folder / f"again.{ending}"
             assert again.read_bytes() == (folder / f"out.{ending}").read_bytes()
@@ -83,13 +83,13 @@ def test_a_parquet_file_with_the_same_runs_is_left_alone(tmp_path: Path) -> None
     with Records(tmp_path / "r.sqlite") as records:
         records.add([made(1)])
         path.write_bytes(b"damaged")
-        export(records, path)
+        export_records(records, path)
         pq.write_table(pq.read_table(path), path, compression="none")  # the same runs, other bytes
         before = path.read_bytes()
-        export(records, path)
+        export_records(records, path)
         assert path.read_bytes() == before
         records.add([made(2)])
-        export(records, path)
+        export_records(records, path)
         assert pq.read_table(path)["seed"].to_pylist() == [1, 2]
 
 
@@ -99,7 +99,7 @@ def test_the_order_of_arrival_does_not_show(tmp_path: Path) -> None:
         with Records(tmp_path / f"{name}.sqlite") as records:
             for seed in seeds:
                 records.add([made(seed)])
-            export(records, tmp_path / f"{name}.csv")
+            export_records(records, tmp_path / f"{name}.csv")
         texts.append((tmp_path / f"{name}.csv").read_bytes())
     assert texts[0] == texts[1]
     assert texts[0].decode().splitlines()[0].startswith("dataset,protocol,model,seed,config")
@@ -109,7 +109,7 @@ def test_the_order_of_arrival_does_not_show(tmp_path: Path) -> None:
 def test_a_database_takes_up_what_is_committed_beside_it(tmp_path: Path, ending: str) -> None:
     with Records(tmp_path / "elsewhere.sqlite") as records:
         records.add([made(1), made(2)])
-        export(records, tmp_path / f"records.{ending}")
+        export_records(records, tmp_path / f"records.{ending}")
     with open_records(tmp_path / "records.sqlite") as records:
         assert [r.seed for r in records.all()] == [1, 2]
         assert records.fingerprints("texas") == ["f00d"]
@@ -121,12 +121,12 @@ def test_a_setting_that_was_added_later_has_its_default(
     older = {key: value for key, value in CONFIG.items() if key != "patience"}
     assert run_key("f00d", "full", 1, older) != made(1).key
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_defaults", lambda: {"as": "it was"})
+        patch.setattr(module, "_all_defaults", lambda: {"as": "it was"})
         with Records(tmp_path / "r.sqlite") as records:
             records.add([made(1, config=older), made(2, config={"model": "gone", "x": 1}), made(3)])
-            export(records, tmp_path / "r.json")
+            export_records(records, tmp_path / "r.json")
     with Records(tmp_path / "r.sqlite") as records, Records(tmp_path / "merged.sqlite") as merged:
-        merge(merged, tmp_path / "r.json")
+        merge_records(merged, tmp_path / "r.json")
         for database in (records, merged):
             assert database.find("f00d", "full", CONFIG, [1, 3]) == {1: made(1), 3: made(3)}
             assert len(database.all()) == 3
@@ -138,8 +138,8 @@ def test_damaged_files_are_named(tmp_path: Path, name: str) -> None:
     (tmp_path / "r.configs.json").write_text("{}")
     with Records(tmp_path / "good.sqlite") as records:
         with pytest.raises(UserError, match=name):
-            merge(records, tmp_path / name)
+            merge_records(records, tmp_path / name)
         with pytest.raises(UserError, match=r"no file .*absent\.json"):
-            merge(records, tmp_path / "absent.json")
+            merge_records(records, tmp_path / "absent.json")
         with pytest.raises(UserError, match=r"\.parquet, \.csv or \.json"):
-            export(records, tmp_path / "x.txt")
+            export_records(records, tmp_path / "x.txt")

@@ -21,8 +21,9 @@ from nfgnn.nn.models.scalable_global import ScalableBernNet
 from nfgnn.store import MemoryRows, RowLoader, Store
 from nfgnn.training import TrainingConfig
 from nfgnn.training import minibatch as rows_module
+from nfgnn.training.inputs import row_source
 from nfgnn.training.minibatch import RowTask, fit_rows
-from nfgnn.training.row_data import row_source
+from nfgnn.training.stopping import should_stop
 
 CONFIG = TrainingConfig(
     lr=0.02, filter_lr=0.05, weight_decay=1e-3, epochs=6, patience=50, batch_size=40
@@ -74,7 +75,7 @@ def test_the_size_of_validation_batches_does_not_matter_and_training_stops_by_th
     config = TrainingConfig(lr=0.2, epochs=200, patience=5, batch_size=100)
     history = fit_rows(fresh(), task(), config, seed=0)
     assert history.epochs < 200
-    assert history.should_stop(5)
+    assert should_stop(history.val_loss, 5)
     assert history.val_loss[-1] > sum(history.val_loss[-6:-1]) / 5
     again = fit_rows(fresh(), task(), config, seed=0)
     assert (again.val_loss, again.train_loss) == (history.val_loss, history.train_loss)
@@ -98,7 +99,7 @@ def test_taken_up_again_after_any_step_it_ends_with_the_same_bits(
 ) -> None:
     whole = fresh(dropout=0.5, batch_norm=batch_norm)
     expected = fit_rows(whole, task(), CONFIG, seed=1)
-    monkeypatch.setattr(rows_module, "SAVING_SHARE", float("inf"))  # after every step
+    monkeypatch.setattr(rows_module, "_CHECKPOINT_SHARE", float("inf"))  # after every step
     save, saved = rows_module.save_checkpoint, []
 
     def save_and_die(*arguments: object) -> None:
@@ -168,17 +169,20 @@ def test_what_does_not_fit_a_store_is_one_sentence(tmp_path: Path) -> None:
     rows = split(small_store(tmp_path / "store", graph()).labels(), "full", 0)
     assert main_status("train", str(tmp_path / "store"), "--protocol", "inductive") == 2
     with pytest.raises(
-        UserError, match="so no node of it is unobserved: train on the graph itself"
+        UserError, match="so none of its nodes is unobserved: train on the graph itself"
     ):
         NodeClassifier("ScalableNFGNN", device="cpu").fit(split(rows, "inductive", 0))
     for settings, message in (
-        ({"K": 5}, "was made with K = 3, not 5: leave the setting out, or make a store with it"),
-        ({"basis": "monomial"}, "was made with basis = chebyshev, not monomial"),
-        ({"features": "raw"}, "was made with features = "),
+        (
+            {"K": 5},
+            "was computed with K = 3, not 5: leave the setting out, or compute another store",
+        ),
+        ({"basis": "monomial"}, "was computed with basis = chebyshev, not monomial"),
+        ({"features": "raw"}, "was computed with features = "),
         ({"model": "NFGNN"}, "NFGNN cannot be trained on a store"),
         (
             {"model": "ScalableGPRGNN"},
-            "needs terms with basis = monomial, and .* was made with basis = chebyshev",
+            "needs terms with basis = monomial, but .* was computed with basis = chebyshev",
         ),
     ):
         with pytest.raises(UserError, match=message):
@@ -207,7 +211,7 @@ def test_a_damaged_store_or_checkpoint_is_named(tmp_path: Path) -> None:
     fit_rows(fresh(), task(), CONFIG, seed=1, checkpoint=file)
     file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(
-        UserError, match=r"seed\.checkpoint is damaged .*: start anew without --resume"
+        UserError, match=r"seed\.checkpoint is damaged .*: start again without --resume"
     ):
         fit_rows(fresh(), task(), CONFIG, seed=1, checkpoint=file)
 

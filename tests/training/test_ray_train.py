@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.experiments import experiment
 from helpers.small_stores import graph, small_store
 
 from nfgnn.cli import main
 from nfgnn.errors import UserError
-from nfgnn.training import Experiment, RunConfig
-from nfgnn.training.ray_train import train_on_ray
+from nfgnn.training import RunConfig, train_on_ray
 
 COMMAND = [
     "train",
@@ -93,5 +93,5 @@ def test_ray_trains_on_stores_only(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     config = RunConfig.resolve("ScalableNFGNN", {}, None, "full")
     with pytest.raises(UserError, match="--engine ray trains on a store"):
-        train_on_ray(Experiment(graph(), "full", [0], config, "cpu"), tmp_path / "run", workers=2)
+        train_on_ray(experiment(graph(), "full", [0], config), tmp_path / "run", workers=2)
     assert list(tmp_path.iterdir()) == []

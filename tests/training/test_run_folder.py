@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.experiments import experiment as make_experiment
+from helpers.experiments import run_quietly
 
-from nfgnn.data import load_dataset
+from nfgnn.data import load_dataset, split
 from nfgnn.errors import UserError
-from nfgnn.run_progress import RunDisplay
-from nfgnn.training import Experiment, RunConfig, load_run, run_experiment
-from nfgnn.training.metrics import summarise
-from nfgnn.training.process_pool import processes_for
+from nfgnn.training import Experiment, InProcess, NodeClassifier, RunConfig, load_run
 
 TIMES = {"seconds", "epoch_ms", "run"}
 
@@ -24,7 +23,7 @@ TIMES = {"seconds", "epoch_ms", "run"}
 def experiment(seeds=(0, 1, 2), **settings) -> Experiment:
     data = load_dataset("mixed", num_nodes=200)
     config = RunConfig.resolve("NFGNN", {"K": 3, "epochs": 20, **settings}, "mixed", "full")
-    return Experiment(data, "full", list(seeds), config)
+    return make_experiment(data, "full", seeds, config)
 
 
 def numbers(summary: dict) -> dict:
@@ -32,7 +31,7 @@ def numbers(summary: dict) -> dict:
 
 
 def run(folder: Path, resume: bool = False, **kwargs) -> dict:
-    return run_experiment(experiment(**kwargs), folder, RunDisplay("test", quiet=True), resume)
+    return run_quietly(experiment(**kwargs), folder, resume=resume)
 
 
 def test_a_run_folder_holds_everything(tmp_path: Path) -> None:
@@ -75,17 +74,15 @@ def test_the_same_experiment_gives_the_same_numbers_and_the_same_folder_name(
 def test_resume_takes_finished_runs_as_they_are(tmp_path: Path) -> None:
     whole = run(tmp_path / "whole")
 
-    class Killed(RunDisplay):
-        def runs_started(self, seeds: list[int], done: int, total: int, max_epochs: int) -> None:
-            if seeds == [2]:
-                raise KeyboardInterrupt
+    class Interrupted(InProcess):
+        def run(self, batches, work, on_epoch):
+            yield from super().run(batches[:2], work, on_epoch)
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_experiment(experiment(), tmp_path / "run", Killed("test", quiet=True))
+        run_quietly(experiment(), tmp_path / "run", Interrupted())
     assert not (tmp_path / "run").exists()
-    resumed = run_experiment(
-        experiment(), tmp_path / "run", RunDisplay("test", quiet=True), resume=True
-    )
+    resumed = run_quietly(experiment(), tmp_path / "run", resume=True)
     assert numbers(resumed) == numbers(whole)
     # What is done is not done again: an altered finished run shows through.
     metrics = tmp_path / "run" / "summary.json"
@@ -178,39 +175,67 @@ def test_runs_side_by_side_equal_runs_one_after_the_other(tmp_path: Path) -> Non
     assert complete("run", "--workers", "2", "--resume") == alone
 
 
-def test_processes_are_started_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4), raising=False)
-    assert processes_for(runs=9, seconds=0.1) == 1  # to start one takes longer than all of them
-    assert processes_for(runs=9, seconds=60) == 4
-    assert processes_for(runs=2, seconds=60) == 2
-    assert processes_for(runs=1, seconds=600) == 1
-
-
 def test_two_processes_do_not_write_one_folder(tmp_path: Path) -> None:
-    class Nested(RunDisplay):
-        def runs_started(self, seeds: list[int], done: int, total: int, max_epochs: int) -> None:
-            if done == 0:
-                with pytest.raises(UserError, match="another process is writing"):
-                    run(tmp_path / "run")
+    class Nested(InProcess):
+        def run(self, batches, work, on_epoch):
+            with pytest.raises(UserError, match="another process is writing"):
+                run(tmp_path / "run")
+            yield from super().run(batches, work, on_epoch)
 
-    run_experiment(experiment(seeds=(0,)), tmp_path / "run", Nested("test", quiet=True))
-
-
-def test_a_folder_of_something_else_is_not_overwritten(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(UserError, match="is not a run folder"):
-        run(tmp_path)
-    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+    run_quietly(experiment(seeds=(0,)), tmp_path / "run", Nested())
 
 
-def test_summary_statistics() -> None:
-    from scipy import stats
+def thesis(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    file = folder / "thesis.txt"
+    file.write_text("years of work")
+    return file
 
-    values = [0.7, 0.8, 0.75, 0.9]
-    summary = summarise(values)
-    low, high = stats.t.interval(0.95, 3, np.mean(values), stats.sem(values))
-    assert summary["mean"] == pytest.approx(np.mean(values))
-    assert summary["ci95"] == pytest.approx((high - low) / 2)
-    assert summary["std"] == pytest.approx(np.std(values, ddof=1))
-    assert summary["values"] == values
-    assert summarise([0.5])["ci95"] is None
+
+def test_a_folder_without_a_run_is_not_replaced(tmp_path: Path) -> None:
+    file = thesis(tmp_path / "proj")
+    with pytest.raises(UserError, match=r"nfgnn has not written \(thesis.txt\)"):
+        run(tmp_path / "proj")
+    assert file.read_text() == "years of work"
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "null", '{"seeds": [0]}', "not JSON"])
+def test_a_config_file_does_not_make_a_run_folder(content: str, tmp_path: Path) -> None:
+    """Any folder with a ``config.json`` used to count as a run folder and was replaced."""
+    folder = tmp_path / "proj"
+    file = thesis(folder)
+    (folder / "config.json").write_text(content)
+    with pytest.raises(UserError):
+        run(folder)
+    assert file.read_text() == "years of work"
+    file.unlink()
+    with pytest.raises(UserError, match=r"is not a run folder|is damaged"):
+        run(folder)
+    assert (folder / "config.json").read_text() == content
+
+
+def test_a_run_folder_with_files_of_others_is_not_replaced(tmp_path: Path) -> None:
+    run(tmp_path / "run")
+    file = thesis(tmp_path / "run")
+    with pytest.raises(UserError, match=r"thesis\.txt"):
+        run(tmp_path / "run", lr=0.5)
+    assert file.read_text() == "years of work"
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("a file")
+    with pytest.raises(UserError, match="is a file"):
+        run(tmp_path / "run")
+    assert (tmp_path / "run").read_text() == "a file"
+
+
+def test_saving_a_classifier_does_not_replace_other_folders(tmp_path: Path) -> None:
+    file = thesis(tmp_path / "proj")
+    data = split(load_dataset("karate"), "stratified", 0)
+    classifier = NodeClassifier("MLP", epochs=2).fit(data)
+    with pytest.raises(UserError, match=r"thesis\.txt"):
+        classifier.save(tmp_path / "proj")
+    assert file.read_text() == "years of work"
+    classifier.save(tmp_path / "model")
+    classifier.save(tmp_path / "model")  # a saved model is replaced
+    assert (NodeClassifier.load(tmp_path / "model").predict(data) == classifier.predict(data)).all()

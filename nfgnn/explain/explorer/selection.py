@@ -8,8 +8,7 @@ from torch_geometric.data import Data
 
 from nfgnn.data import canonical_name
 from nfgnn.errors import UserError
-from nfgnn.training import read_summary
-from nfgnn.training.run_folder import fingerprint, read_description
+from nfgnn.training import fingerprint, read_description, read_summary
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from nfgnn.explain import FORMATS, save
 from nfgnn.files import atomic_write
 from nfgnn.paper.figures import figures, find_figure
 from nfgnn.paper.lab import FIRST_SEED, Lab
-from nfgnn.training.run_folder import fingerprint
+from nfgnn.training import fingerprint
 
 Say = Callable[[str], None]
 

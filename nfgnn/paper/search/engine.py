@@ -11,14 +11,20 @@ from typing import Protocol
 
 from torch_geometric.data import Data
 
-from nfgnn.errors import UserError
 from nfgnn.progress import Progress
-from nfgnn.training import RunConfig
-from nfgnn.training.cells import machine_name, runs_at_once, train_runs
-from nfgnn.training.device import device_name
-from nfgnn.training.history import History
-from nfgnn.training.records.database import Record, Records
-from nfgnn.training.run_folder import fingerprint
+from nfgnn.training import (
+    Graph,
+    InProcess,
+    Record,
+    RecordResults,
+    Records,
+    RunConfig,
+    RunSpec,
+    device_name,
+    execute,
+    machine_name,
+    raise_first,
+)
 
 Evaluate = Callable[[Sequence[RunConfig]], list[list[Record]]]
 """Returns the runs of every configuration, in the order of the search seeds."""
@@ -68,59 +74,40 @@ class Evaluator:
     test: bool = False
 
     def evaluate(self, configs: Sequence[RunConfig], seeds: Sequence[int]) -> list[list[Record]]:
-        """Return the runs of every configuration on the seeds, training those that are missing."""
-        missing: list[tuple[RunConfig, int]] = []
-        for config in configs:
-            found = self._find(config, seeds)
-            new = [(config, seed) for seed in seeds if seed not in found]
-            missing += [run for run in new if run not in missing]
-        known = len(configs) * len(seeds) - len(missing)
-        if known:
-            self.progress.advance(known, "already trained", known)
-        at_once = 1
-        if missing:
-            at_once = runs_at_once(self.data, self.protocol, configs[0], self.device)
-        for start in range(0, len(missing), at_once):
-            part = missing[start : start + at_once]
-            self.records.add(self._train(part))
-            self.progress.advance(len(part), part[0][0].model, len(part))
-        found_all = [self._find(config, seeds) for config in configs]
+        """Return the runs of every configuration on the seeds, training those that are missing.
+
+        A run that diverges gets the worst possible scores.
+        """
+        graph = Graph.of(self.data)
+        specs = [
+            RunSpec(graph, self.protocol, seed, config) for config in configs for seed in seeds
+        ]
+        results = RecordResults(self.records, self.device, self.test)
+        recorded = len(specs) - len(results.missing(specs))
+        if recorded:
+            self.progress.advance(recorded, "already trained", recorded)
+        failures = execute(
+            specs, results, InProcess(), self.progress, self.device, start_progress=False
+        )
+        raise_first([failure for failure in failures if not failure.diverged])
+        self.records.add([self._worst(failure.spec) for failure in failures])
+        found_all = [
+            self.records.find(graph.fingerprint, self.protocol, config.to_dict(), seeds)
+            for config in configs
+        ]
         return [[found[seed] for seed in seeds] for found in found_all]
 
-    def _find(self, config: RunConfig, seeds: Sequence[int]) -> dict[int, Record]:
-        graph = fingerprint(self.data)
-        return self.records.find(graph, self.protocol, config.to_dict(), seeds)
-
-    def _train(self, runs: Sequence[tuple[RunConfig, int]]) -> list[Record]:
-        """Train runs as one computation.
-
-        If one of them diverges, they are trained one by one, and that one scores nothing.
-        """
-        try:
-            return train_runs(
-                self.data, self.protocol, runs, self.device, self.test, self._on_epoch
-            )
-        except UserError as error:
-            if "never a number" not in str(error):
-                raise
-        if len(runs) > 1:
-            return [record for run in runs for record in self._train([run])]
-        config, seed = runs[0]
+    def _worst(self, spec: RunSpec) -> Record:
         metrics = {"val_accuracy": 0.0, "val_loss": 1e9, "seconds": 0.0, "epochs": 0}
         if self.test:
             metrics["test_accuracy"] = 0.0
-        record = Record(
-            dataset=str(self.data.get("name") or "graph"),
-            fingerprint=fingerprint(self.data),
-            protocol=self.protocol,
-            seed=seed,
-            config=config.to_dict(),
+        return Record(
+            dataset=spec.graph.name,
+            fingerprint=spec.graph.fingerprint,
+            protocol=spec.protocol,
+            seed=spec.seed,
+            config=spec.config.to_dict(),
             metrics=metrics,
             device=device_name(self.device),
             machine=machine_name(),
         )
-        return [record]
-
-    def _on_epoch(self, history: History) -> None:
-        accuracy = 100 * history.val_accuracy[-1]
-        self.progress.status(f"epoch {history.epochs}, validation accuracy {accuracy:.1f} %")

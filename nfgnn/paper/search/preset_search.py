@@ -34,8 +34,7 @@ from nfgnn.paper.search.rounds import (
     shipped,
 )
 from nfgnn.progress import Progress
-from nfgnn.training import NodeClassifier, RunConfig
-from nfgnn.training.records.database import Records
+from nfgnn.training import NodeClassifier, Records, RunConfig
 
 
 def run_preset_search(

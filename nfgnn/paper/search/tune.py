@@ -23,9 +23,8 @@ from nfgnn.paper.search.engine import Evaluator, mean, sample
 from nfgnn.paper.search.spaces import NUMERIC, Space, search_space
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED, SEARCH_SEEDS
 from nfgnn.progress import Progress
-from nfgnn.training import RunConfig
+from nfgnn.training import Record, Records, RunConfig
 from nfgnn.training.presets import table_protocol
-from nfgnn.training.records.database import Record, Records
 
 BATCH = 8
 """Number of trials that share the model's shape."""

@@ -1,1 +1,32 @@
-""""""
+"""Results of runs: records in a database or in files, and run folders.
+
+:class:`RecordResults` and :class:`RunFolder` are the two places that
+:func:`nfgnn.training.execution.execute` writes to; :class:`InMemory` keeps fitted models.
+"""
+
+from nfgnn.training.records.database import RecordResults, Records
+from nfgnn.training.records.export import export_records, merge_records, open_records
+from nfgnn.training.records.in_memory import InMemory
+from nfgnn.training.records.record import RESULTS_VERSION, Record, run_key
+from nfgnn.training.records.run_folder import (
+    RunFolder,
+    load_run,
+    read_description,
+    read_summary,
+)
+
+__all__ = [
+    "RESULTS_VERSION",
+    "InMemory",
+    "Record",
+    "RecordResults",
+    "Records",
+    "RunFolder",
+    "export_records",
+    "load_run",
+    "merge_records",
+    "open_records",
+    "read_description",
+    "read_summary",
+    "run_key",
+]

@@ -1,86 +1,52 @@
-"""Runs as facts that are only added: one row per run, in an SQLite file that several processes may write.
+"""The database of records: one row per run, in an SQLite file that several processes may write.
 
-A run is known by a hash of all that decides it: the graph's fingerprint, protocol, seed, the configuration with every
-value written out, and :data:`RESULTS_VERSION`. Two processes that finish the same run leave one row. The device is
-told, but is no part of the key: a run made on a GPU is not made again on a CPU.
-
-A configuration that older code has recorded lacks the settings that were added since. Where a database is opened or a
-file merged, they are filled in with their defaults, so a new setting does not make old runs strangers.
+Rows are only added. A run is identified by a hash of everything that decides it: fingerprint of
+the graph, protocol, seed, configuration and :data:`RESULTS_VERSION`. The device is recorded but
+not part of the key: a run made on a GPU is not made again on a CPU. Timed runs are an exception.
 """
 
-import hashlib
 import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from nfgnn.errors import UserError
+from nfgnn.nn import MODELS
 from nfgnn.training.config import RunConfig
-
-RESULTS_VERSION = 1
-"""Raised by hand when runs come out differently by more than rounding; older records are then not used."""
+from nfgnn.training.device import device_name, machine_name
+from nfgnn.training.execution import Results
+from nfgnn.training.records.record import RESULTS_VERSION, Record, digest, run_key
+from nfgnn.training.run import RunResult, RunSpec, same_cost
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
     key TEXT PRIMARY KEY, dataset TEXT NOT NULL, fingerprint TEXT NOT NULL, protocol TEXT NOT NULL,
-    seed INTEGER NOT NULL, config TEXT NOT NULL, metrics TEXT NOT NULL, device TEXT NOT NULL, machine TEXT NOT NULL,
-    version INTEGER NOT NULL
+    seed INTEGER NOT NULL, config TEXT NOT NULL, metrics TEXT NOT NULL, device TEXT NOT NULL,
+    machine TEXT NOT NULL, version INTEGER NOT NULL, timed INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS by_dataset ON runs (dataset);
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-_INSERT = f"INSERT INTO runs VALUES ({', '.join('?' * 10)}) ON CONFLICT (key) DO NOTHING"
+_COLUMNS = [field.name for field in fields(Record)]
+_INSERT = (
+    f"INSERT INTO runs (key, {', '.join(_COLUMNS)}) "
+    f"VALUES ({', '.join('?' * (len(_COLUMNS) + 1))}) ON CONFLICT (key) DO NOTHING"
+)
 _BUSY_SECONDS = 120.0
-
-
-@dataclass(frozen=True)
-class Record:
-    """One run and what came of it."""
-
-    dataset: str
-    fingerprint: str
-    """Hash of the graph's content: :func:`nfgnn.training.run_folder.fingerprint`."""
-    protocol: str
-    seed: int
-    config: Mapping[str, Any]
-    """:meth:`RunConfig.to_dict <nfgnn.training.RunConfig.to_dict>`: the model's name and every setting."""
-    metrics: Mapping[str, float]
-    """Whatever was measured: ``test_accuracy``, ``val_loss``, ``epochs``, ``seconds``, …; fractions and seconds."""
-    device: str
-    machine: str
-    version: int = RESULTS_VERSION
-
-    @property
-    def model(self) -> str:
-        return str(self.config["model"])
-
-    @property
-    def key(self) -> str:
-        return run_key(self.fingerprint, self.protocol, self.seed, self.config, self.version)
-
-
-def run_key(
-    fingerprint: str,
-    protocol: str,
-    seed: int,
-    config: Mapping[str, Any],
-    version: int = RESULTS_VERSION,
-) -> str:
-    """The hash by which a run is known."""
-    return _digest([fingerprint, protocol, seed, dict(config), version])
+_KEYS_PER_QUERY = 500
 
 
 class Records:
     """The database.
 
     Args:
-        path: the SQLite file; made where it is missing.
+        path: the SQLite file; created if it does not exist.
 
     Example:
         >>> with Records(Path("runs/records.sqlite")) as records:
@@ -97,18 +63,19 @@ class Records:
         except sqlite3.DatabaseError as error:
             self.close()
             raise UserError(
-                f"{path} is not a database of records ({error}): name another file, or remove it"
+                f"cannot use {path} as a database of records ({error}): name another file, or "
+                "check the disk and the permissions"
             ) from None
 
     def _prepare(self) -> None:
-        _patiently(lambda: self._connection.execute("PRAGMA journal_mode = WAL"))
+        _retry_while_locked(lambda: self._connection.execute("PRAGMA journal_mode = WAL"))
         self._connection.execute("PRAGMA synchronous = NORMAL")  # safe against a killed process
-        _patiently(lambda: self._connection.executescript(_SCHEMA))
-        known = _digest(_defaults())
-        if self.note("defaults") != known:
+        _retry_while_locked(lambda: self._connection.executescript(_SCHEMA))
+        format_digest = digest([2, _all_defaults()])
+        if self.note("defaults") != format_digest:
             with self._transaction():
-                self._refresh()
-                self.set_note("defaults", known)
+                self._upgrade()
+                self.set_note("defaults", format_digest)
 
     def __enter__(self) -> "Records":
         return self
@@ -125,7 +92,7 @@ class Records:
         self._connection.close()
 
     def add(self, records: Iterable[Record]) -> int:
-        """Add runs, all or none of them; those that are known already are left alone. Returns how many were new."""
+        """Add runs, all or none of them, and return how many were new."""
         rows = [_row(record) for record in records]
         with self._transaction():
             before = self._connection.total_changes
@@ -135,87 +102,83 @@ class Records:
     def find(
         self, fingerprint: str, protocol: str, config: Mapping[str, Any], seeds: Sequence[int]
     ) -> dict[int, Record]:
-        """The runs of one configuration that are there, by seed."""
+        """Return the recorded runs of one configuration, by seed."""
         keys = [run_key(fingerprint, protocol, seed, config) for seed in seeds]
-        found = {}
-        for start in range(0, len(keys), 500):
-            part = keys[start : start + 500]
-            for record in self._select(f"WHERE key IN ({', '.join('?' * len(part))})", part):
-                found[record.seed] = record
-        return found
+        return {record.seed: record for record in self._by_keys(keys)}
 
-    def find_alike(
-        self,
-        fingerprint: str,
-        protocol: str,
-        alike: Callable[[Mapping[str, Any]], bool],
-        seeds: Sequence[int],
-    ) -> dict[int, Record]:
-        """The runs of all configurations that are alike in what counts, one for every seed."""
-        query = "WHERE fingerprint = ? AND protocol = ? AND version = ? ORDER BY key"
-        found = self._select(query, [fingerprint, protocol, RESULTS_VERSION])
-        return {
-            record.seed: record for record in found if record.seed in seeds and alike(record.config)
-        }
+    def find_timed(
+        self, fingerprint: str, protocol: str, config: RunConfig, seeds: Sequence[int]
+    ) -> list[Record]:
+        """Return the timed runs of all configurations of the same cost, one per seed and machine.
+
+        See :func:`~nfgnn.training.run.same_cost`.
+        """
+        query = "WHERE fingerprint = ? AND protocol = ? AND version = ? AND timed ORDER BY key"
+        rows = self._select(query, [fingerprint, protocol, RESULTS_VERSION])
+        found = {}
+        for record in rows:
+            if record.seed in seeds and same_cost(config, record.config):
+                found[record.device, record.machine, record.seed] = record
+        return sorted(found.values(), key=lambda r: (r.device, r.machine, r.seed))
 
     def all(self) -> list[Record]:
-        """Every run of this version of the code, in an order that does not depend on when they were made."""
+        """Return all runs of this version, in an order that does not depend on their age."""
         runs = list(self._select("WHERE version = ?", [RESULTS_VERSION]))
-        return sorted(
-            runs,
-            key=lambda r: (
-                r.dataset,
-                r.protocol,
-                r.model,
-                _digest(r.config),
-                r.seed,
-                r.fingerprint,
-            ),
-        )
+        return sorted(runs, key=_export_order)
 
     def fingerprints(self, dataset: str) -> list[str]:
-        """The fingerprints of the graphs of this name that there are runs of, most runs first."""
+        """Return the fingerprints of the graphs of this name, those with most runs first."""
         query = (
             "SELECT fingerprint FROM runs WHERE dataset = ? AND version = ? "
             "GROUP BY fingerprint ORDER BY count(*) DESC, fingerprint"
         )
         return [row[0] for row in self._connection.execute(query, [dataset, RESULTS_VERSION])]
 
-    def protocols(self, fingerprint: str) -> list[str]:
-        """The protocols of the runs on a graph."""
-        query = "SELECT DISTINCT protocol FROM runs WHERE fingerprint = ? AND version = ? ORDER BY protocol"
-        return [row[0] for row in self._connection.execute(query, [fingerprint, RESULTS_VERSION])]
-
     def note(self, name: str) -> str | None:
-        row = self._connection.execute("SELECT value FROM notes WHERE name = ?", [name]).fetchone()
+        """Return a value that was kept with :meth:`set_note`."""
+        query = "SELECT value FROM notes WHERE name = ?"
+        row = self._connection.execute(query, [name]).fetchone()
         return row[0] if row else None
 
     def set_note(self, name: str, value: str) -> None:
+        """Keep a value in the database."""
         self._connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", [name, value])
 
-    def _select(self, where: str, values: Sequence[Any]) -> Iterator[Record]:
-        columns = ", ".join(field.name for field in fields(Record))
-        for row in self._connection.execute(f"SELECT {columns} FROM runs {where}", values):
-            dataset, fingerprint, protocol, seed, config, metrics, *rest = row
-            yield Record(
-                dataset, fingerprint, protocol, seed, _parsed(config), json.loads(metrics), *rest
-            )
+    def has_keys(self, keys: Sequence[str]) -> set[str]:
+        """Return those of the keys that are recorded."""
+        return {record.key for record in self._by_keys(keys)}
 
-    def _refresh(self) -> None:
-        """Bring configurations that older code has written up to date."""
-        for (text,) in self._connection.execute("SELECT DISTINCT config FROM runs").fetchall():
-            if text == json.dumps(up_to_date(json.loads(text)), sort_keys=True):
+    def _by_keys(self, keys: Sequence[str]) -> Iterator[Record]:
+        for start in range(0, len(keys), _KEYS_PER_QUERY):
+            part = keys[start : start + _KEYS_PER_QUERY]
+            yield from self._select(f"WHERE key IN ({', '.join('?' * len(part))})", part)
+
+    def _select(self, where: str, values: Sequence[Any]) -> Iterator[Record]:
+        query = f"SELECT {', '.join(_COLUMNS)} FROM runs {where}"
+        for row in self._connection.execute(query, values):
+            facts = dict(zip(_COLUMNS, row))
+            facts["config"] = _parse_config(facts["config"])
+            facts["metrics"] = json.loads(facts["metrics"])
+            facts["timed"] = bool(facts["timed"])
+            yield Record(**facts)
+
+    def _upgrade(self) -> None:
+        """Rewrite rows of older versions as the present version writes them."""
+        columns = [row[1] for row in self._connection.execute("PRAGMA table_info(runs)")]
+        if "timed" not in columns:
+            self._connection.execute("ALTER TABLE runs ADD COLUMN timed INTEGER NOT NULL DEFAULT 0")
+        rows = self._connection.execute("SELECT key, config, protocol, timed FROM runs").fetchall()
+        for key, config, protocol, timed in rows:
+            if _is_current(config, protocol, bool(timed)):
                 continue
-            for record in list(self._select("WHERE config = ?", [text])):
-                new = replace(record, config=up_to_date(record.config))
-                self._connection.execute("DELETE FROM runs WHERE key = ?", [record.key])
-                self._connection.execute(_INSERT, _row(new))
+            for record in list(self._select("WHERE key = ?", [key])):
+                self._connection.execute("DELETE FROM runs WHERE key = ?", [key])
+                self._connection.execute(_INSERT, _row(record.normalised()))
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._connection.execute(
-            "BEGIN IMMEDIATE"
-        )  # waits for other writers here, and nowhere later
+        # Waits for other writers here, and nowhere later.
+        self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
@@ -224,48 +187,119 @@ class Records:
         self._connection.execute("COMMIT")
 
 
-def up_to_date(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A recorded configuration with the settings that were added since; as it is where the model has gone."""
-    try:
-        return RunConfig.from_dict(config).to_dict()
-    except UserError:
-        return dict(config)
+class RecordResults(Results):
+    """Results of runs as records of a database.
+
+    Args:
+        records: the open database.
+        device: where runs are made; a timed run counts for its device and machine.
+        score_test: whether to score the test nodes. A search must not see them.
+    """
+
+    def __init__(
+        self, records: Records | None, device: str = "auto", score_test: bool = True
+    ) -> None:
+        self._records = records
+        self.device = device
+        self.score_test = score_test
+
+    @property
+    def records(self) -> Records:
+        assert self._records is not None, "workers have no access to the database"
+        return self._records
+
+    def in_worker(self) -> "RecordResults":
+        return RecordResults(None, self.device, self.score_test)
+
+    def missing(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
+        keys = [self._key(spec) for spec in specs]
+        recorded = self.records.has_keys(keys)
+        unique: dict[str, RunSpec] = {}
+        for key, spec in zip(keys, specs):
+            if key in recorded or (spec.timed and self._has_same_cost(spec)):
+                continue
+            unique.setdefault(key, spec)
+        return list(unique.values())
+
+    def _key(self, spec: RunSpec) -> str:
+        graph = spec.graph
+        config = spec.config.to_dict()
+        where = self._where() if spec.timed else None
+        return run_key(graph.fingerprint, spec.protocol, spec.seed, config, timed_on=where)
+
+    def _has_same_cost(self, spec: RunSpec) -> bool:
+        """Whether this machine has timed a run of the same cost."""
+        found = self.records.find_timed(
+            spec.graph.fingerprint, spec.protocol, spec.config, [spec.seed]
+        )
+        return any((record.device, record.machine) == self._where() for record in found)
+
+    def _where(self) -> tuple[str, str]:
+        return device_name(self.device), machine_name()
+
+    def pack(self, result: RunResult) -> Record:
+        return Record.of(result, self.score_test)
+
+    def store(self, spec: RunSpec, packed: Record) -> str:
+        self.records.add([packed])
+        return ""
 
 
-def _row(record: Record) -> tuple[Any, ...]:
-    values = (
-        json.dumps(v, sort_keys=True) if isinstance(v, Mapping) else v for v in astuple(record)
+def _export_order(record: Record) -> tuple[Any, ...]:
+    config = digest(record.config)
+    where = (record.device, record.machine) if record.timed else ("", "")
+    return (
+        record.dataset,
+        record.protocol,
+        record.timed,
+        where,
+        record.model,
+        config,
+        record.seed,
+        record.fingerprint,
     )
-    return record.key, *values
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:24]
 
 
 @lru_cache(maxsize=4096)
-def _parsed(config: str) -> dict[str, Any]:
+def _is_current(config: str, protocol: str, timed: bool) -> bool:
+    record = Record("", "", protocol, 0, json.loads(config), {}, "", "", timed=timed)
+    current = record.normalised()
+    same_config = json.dumps(current.config, sort_keys=True) == config
+    return same_config and current.protocol == protocol
+
+
+def _row(record: Record) -> tuple[Any, ...]:
+    values = [vars(record)[name] for name in _COLUMNS]
+    plain = [json.dumps(v, sort_keys=True) if isinstance(v, Mapping) else v for v in values]
+    return record.key, *plain
+
+
+@lru_cache(maxsize=4096)
+def _parse_config(config: str) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(config)
     return content
 
 
-def _defaults() -> dict[str, Any]:
-    from nfgnn.nn.models import MODELS
-
+def _all_defaults() -> dict[str, Any]:
+    """The default settings of all models: when they change, older rows are upgraded."""
     return {
         name: RunConfig.resolve(name, {}, None, None, "none").to_dict() for name in sorted(MODELS)
     }
 
 
-def _patiently(action: Any) -> None:
-    """The switch to write-ahead logging does not wait for other processes by itself."""
+def _retry_while_locked(action: Callable[[], Any]) -> None:
+    """Repeat an action until no other process locks the database.
+
+    SQLite does not wait by itself when it switches to write-ahead logging.
+    """
     end = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
             action()
+            return
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > end:
+            if error.sqlite_errorcode not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+            if time.monotonic() > end:
                 raise
             time.sleep(0.02)
-        else:
-            return

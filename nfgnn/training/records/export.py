@@ -20,7 +20,8 @@ from typing import Any
 
 from nfgnn.errors import UserError
 from nfgnn.files import atomic_write
-from nfgnn.training.records.database import Record, Records, _digest, up_to_date
+from nfgnn.training.records.database import Records
+from nfgnn.training.records.record import Record, digest, up_to_date
 
 _COLUMNS = (
     "dataset",
@@ -32,12 +33,13 @@ _COLUMNS = (
     "version",
     "device",
     "machine",
+    "timed",
 )
 _FIRST_METRICS = ("test_accuracy", "val_accuracy", "val_loss", "epochs", "seconds")
 _INTEGER_METRICS = ("epochs", "best_epoch", "runs_together")
 
 
-def export(records: Records, path: Path) -> None:
+def export_records(records: Records, path: Path) -> None:
     """Write all runs to ``path``.
 
     Args:
@@ -61,7 +63,7 @@ def export(records: Records, path: Path) -> None:
         )
 
 
-def merge(records: Records, path: Path) -> int:
+def merge_records(records: Records, path: Path) -> int:
     """Add the runs of a ``.parquet``, ``.csv`` or ``.json`` file or of another database.
 
     Returns:
@@ -94,7 +96,7 @@ def open_records(database: Path) -> Records:
         content = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()
         name = f"merged {path.name}"
         if records.note(name) != content:
-            merge(records, path)
+            merge_records(records, path)
             records.set_note(name, content)
     return records
 
@@ -191,12 +193,18 @@ def _record(row: Mapping[str, Any], config: dict[str, Any], metrics: dict[str, f
         device=row["device"],
         machine=row["machine"],
         version=int(row["version"]),
-    )
+        timed=_parse_flag(row.get("timed")),
+    ).normalised()
+
+
+def _parse_flag(value: Any) -> bool:
+    """Parse the column ``timed``, which older files do not have."""
+    return value in (True, "True")
 
 
 def _columns(run: Record) -> dict[str, Any]:
     """The columns of a run that are no metrics, with the digest of its configuration."""
-    values = {name: getattr(run, name) for name in _COLUMNS}
+    values = {name: vars(run).get(name, run.model) for name in _COLUMNS}
     return {**values, "config": _config_digest(run.config)}
 
 
@@ -211,7 +219,7 @@ def _configs(runs: Iterable[Record]) -> dict[str, dict[str, Any]]:
 
 
 def _config_digest(config: Mapping[str, Any]) -> str:
-    return _digest(dict(config))[:12]
+    return digest(dict(config))[:12]
 
 
 def _configs_file(path: Path) -> Path:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nfgnn.training import RunConfig
-from nfgnn.training.records.database import Record, Records
+from nfgnn.training import Record, Records, RunConfig
 
 CONFIG = RunConfig.resolve("GCN", {}, "texas", "full").to_dict()
 
@@ -57,7 +56,7 @@ def test_a_batch_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 WRITER = """
 import sys, json
 from pathlib import Path
-from nfgnn.training.records.database import Record, Records
+from nfgnn.training import Record, Records
 config = json.loads(sys.argv[2])
 for start in range(int(sys.argv[3]), int(sys.argv[3]) + 60, 10):
     with Records(Path(sys.argv[1])) as records:

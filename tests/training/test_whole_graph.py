@@ -1,4 +1,4 @@
-"""The protocol of training: stopping rule, kept weights, optimiser groups."""
+"""Training on a whole graph: steps, the weights that are kept, the end."""
 
 import copy
 
@@ -11,8 +11,8 @@ from torch_geometric.data import Data
 from nfgnn.data import split
 from nfgnn.errors import UserError
 from nfgnn.nn import NFGNN
-from nfgnn.training import History, TrainingConfig, fit
-from nfgnn.training.fit import parameter_groups
+from nfgnn.training import TrainingConfig, fit
+from nfgnn.training.optimizer import parameter_groups
 
 
 @pytest.fixture
@@ -20,17 +20,6 @@ def data() -> Data:
     from nfgnn.data import load_dataset
 
     return split(load_dataset("karate"), "stratified", 0)
-
-
-def test_stops_when_the_loss_exceeds_the_mean_of_the_values_before() -> None:
-    history = History(val_loss=[3.0, 2.0, 1.0])
-    assert not history.should_stop(3)  # not before `patience` epochs have passed
-    history.val_loss.append(2.0)
-    assert not history.should_stop(3)  # 2.0 is the mean of the three before
-    history.val_loss[-1] = 2.01
-    assert history.should_stop(3)
-    history.val_loss = [100.0, 3.0, 2.0, 1.0, 2.01]
-    assert history.should_stop(3)  # older values do not count
 
 
 class Scripted(nn.Module):
@@ -67,16 +56,6 @@ def test_the_weights_of_least_validation_loss_are_restored() -> None:
     assert history.val_loss == pytest.approx(losses[:6], abs=1e-6)
 
 
-def test_two_optimiser_groups() -> None:
-    config = TrainingConfig(lr=0.1, weight_decay=0.2, filter_lr=0.3, filter_weight_decay=0.4)
-    model = NFGNN(5, 2)
-    rest, filters = parameter_groups(model, config)
-    assert {id(p) for p in filters["params"]} == {id(p) for p in model.prop.parameters()}
-    assert (filters["lr"], filters["weight_decay"]) == (0.3, 0.4)
-    assert {id(p) for p in rest["params"]} == {id(p) for p in model.mlp.parameters()}
-    assert (rest["lr"], rest["weight_decay"]) == (0.1, 0.2)
-
-
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(
     data: Data, smoothing: float
@@ -102,7 +81,7 @@ def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(
     assert history.val_loss == pytest.approx(losses, rel=1e-4)
 
 
-def test_it_learns_what_can_be_learned(data: Data) -> None:
+def test_the_training_loss_becomes_small(data: Data) -> None:
     torch.manual_seed(0)
     model = NFGNN(data.num_features, data.num_classes, K=3, dropout=0.0)
     history = fit(model, data, TrainingConfig(epochs=150, lr=0.05))
@@ -115,7 +94,7 @@ def test_number_of_threads_is_left_as_it_was(data: Data) -> None:
     assert torch.get_num_threads() == 2
 
 
-def test_hopeless_training_is_said(data: Data) -> None:
+def test_training_that_cannot_succeed_is_refused(data: Data) -> None:
     with pytest.raises(UserError, match="lower the learning rates"):
         fit(NFGNN(data.num_features, data.num_classes), data, TrainingConfig(epochs=3, lr=1e30))
     data.val_mask = torch.zeros_like(data.val_mask)

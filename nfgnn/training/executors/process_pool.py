@@ -1,0 +1,145 @@
+"""Runs in a pool of processes, one thread each."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from multiprocessing.queues import SimpleQueue
+from typing import Any
+
+import torch
+
+from nfgnn.errors import UserError
+from nfgnn.training import inputs
+from nfgnn.training.device import resolve_device, usable_cores
+from nfgnn.training.execution import Batch, Executor, OnBatchEpoch, Work
+from nfgnn.training.executors.in_process import InProcess
+from nfgnn.training.history import History
+from nfgnn.training.run import Failure, RunSpec
+from nfgnn.training.trainer import is_small, stored_values
+
+_START_SECONDS = 5.0  # until a new process has imported everything
+_EVENT_SECONDS = 0.2  # between two progress events of a worker
+_events: "SimpleQueue[tuple[int, History]] | None" = None
+
+
+class ProcessPool(Executor):
+    """Train batches in worker processes on a CPU.
+
+    A script that uses more than one worker must guard its main part by
+    ``if __name__ == "__main__"``.
+
+    Args:
+        workers: number of processes. ``None`` trains the first run in this process and starts a
+            pool if the time it took makes that worthwhile.
+        single_thread: use one thread for runs in this process too.
+    """
+
+    def __init__(self, workers: int | None = None, single_thread: bool = False) -> None:
+        self.workers = workers
+        self.in_process = InProcess(single_thread)
+
+    def run(
+        self, batches: Sequence[Batch], work: Work, on_epoch: OnBatchEpoch
+    ) -> Iterator[tuple[Batch, list[Any | Failure]]]:
+        if resolve_device(work.device).type != "cpu" or any(b[0].timed for b in batches):
+            yield from self.in_process.run(batches, work, on_epoch)
+            return
+        workers = self.workers
+        rest = list(batches)
+        if workers is None and len(rest) > 1:
+            start = time.perf_counter()
+            yield from self.in_process.run(rest[:1], work, on_epoch)
+            seconds = time.perf_counter() - start
+            rest = rest[1:]
+            workers = suitable_workers(len(rest), seconds)
+            if not _uses_one_thread(rest[0][0]):
+                workers = 1
+        workers = min(workers or 1, len(rest))
+        if workers > 1:
+            yield from _run_in_pool(rest, work, on_epoch, workers)
+        else:
+            yield from self.in_process.run(rest, work, on_epoch)
+
+
+def suitable_workers(runs: int, seconds: float) -> int:
+    """Return how many processes are worth starting for so many runs of so many seconds."""
+    workers = max(1, min(usable_cores(), runs))
+    rounds = -(-runs // workers)
+    saved = seconds * (runs - rounds)
+    return workers if saved > 2 * _START_SECONDS else 1
+
+
+def _uses_one_thread(spec: RunSpec) -> bool:
+    """Whether a single thread trains this run fastest."""
+    data = spec.graph.data
+    if inputs.store_of(data) is not None:
+        return False
+    return is_small(stored_values(data.x), spec.config.build(*inputs.sizes(data)))
+
+
+def _run_in_pool(
+    batches: Sequence[Batch], work: Work, on_epoch: OnBatchEpoch, workers: int
+) -> Iterator[tuple[Batch, list[Any | Failure]]]:
+    context = get_context("spawn")
+    events: SimpleQueue[tuple[int, History]] = context.SimpleQueue()
+    initial = (os.getpid(), events)
+    with ProcessPoolExecutor(workers, context, _start_worker, initial) as pool:
+        futures = {}
+        for number, batch in enumerate(batches):
+            # Pickled here, because tensors would go through shared memory otherwise, of which
+            # containers have little.
+            packed = pickle.dumps((number, batch, work))
+            futures[pool.submit(_work, packed)] = batch
+        try:
+            while futures:
+                done, _ = wait(futures, _EVENT_SECONDS, FIRST_COMPLETED)
+                while not events.empty():
+                    number, history = events.get()
+                    on_epoch(batches[number], history)
+                for future in done:
+                    yield futures.pop(future), future.result()
+        except BrokenProcessPool:
+            raise UserError(
+                "a worker process died, perhaps for lack of memory: try fewer --workers"
+            ) from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _work(packed: bytes) -> list[Any | Failure]:
+    """Run a batch in a worker process."""
+    number, batch, work = pickle.loads(packed)
+    last_event = 0.0
+
+    def send(history: History) -> None:
+        nonlocal last_event
+        now = time.perf_counter()
+        if _events is not None and now - last_event >= _EVENT_SECONDS:
+            last_event = now
+            _events.put((number, history))
+
+    outcomes: list[Any | Failure] = work(batch, send)
+    return outcomes
+
+
+def _start_worker(parent: int, events: "SimpleQueue[tuple[int, History]]") -> None:
+    """Initialise a worker: one thread of computation, and exit when the parent process dies."""
+    global _events
+    _events = events
+
+    def watch_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        # The parent reports the interruption.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    torch.set_num_threads(1)
+    threading.Thread(target=watch_parent, daemon=True).start()

@@ -1,0 +1,205 @@
+"""What a model is trained on: a graph in memory, or the rows of a store.
+
+``Store.labels()`` returns a :class:`~torch_geometric.data.Data` that carries its store along, so
+that both kinds pass through the same functions.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any, TypeGuard
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from nfgnn.data import FeatureScaling, observed_part
+from nfgnn.errors import UserError
+from nfgnn.nn.models import Scalable, find_model
+from nfgnn.spectral import resolve_basis
+from nfgnn.store import MemoryRows, RowLoader, RowSource, Store
+from nfgnn.tensor_cache import TensorCache
+from nfgnn.training.config import RunConfig
+from nfgnn.training.minibatch import RowTask
+
+_STORE_SETTINGS = ("K", "basis", "self_loops", "lambda_max")
+"""Settings that the terms of a store depend on."""
+_FINGERPRINTED = (
+    "edge_index",
+    "edge_weight",
+    "x",
+    "y",
+    "train_mask",
+    "val_mask",
+    "test_mask",
+)
+_PREDICTION_BATCH = 4096
+_term_rows: dict[Any, TensorCache] = {}
+
+
+def store_of(data: Data) -> Store | None:
+    """Return the store whose rows ``data`` stands for, or ``None`` for a graph in memory."""
+    store: Store | None = data.get("rows")
+    return store
+
+
+def fingerprint(data: Data) -> str:
+    """Return a hash of the graph: edges, weights, features, labels and the masks it came with."""
+    store = store_of(data)
+    if store is not None:
+        return store.manifest.fingerprint[:16]
+    digest = hashlib.sha256()
+    for key in _FINGERPRINTED:
+        value = data.get(key)
+        if value is None:
+            continue
+        if value.layout == torch.strided:
+            parts = [value]
+        else:
+            parts = [value.crow_indices(), value.col_indices(), value.values()]
+        digest.update(f"{key}{tuple(value.shape)}".encode())
+        for part in parts:
+            digest.update(np.ascontiguousarray(part.cpu().numpy()).data)
+    return digest.hexdigest()[:16]
+
+
+def training_graph(data: Data) -> Data:
+    """Return the graph without the nodes that training must not see."""
+    store = store_of(data)
+    if store is not None and data.get("unobserved_mask") is not None:
+        raise _no_unobserved_nodes(store)
+    return observed_part(data)
+
+
+def _no_unobserved_nodes(store: Store) -> UserError:
+    return UserError(
+        f"the terms in {store.path} were computed from the whole graph, so none of its nodes is "
+        "unobserved: train on the graph itself for the inductive protocol"
+    )
+
+
+def sizes(data: Data) -> tuple[int, int, int]:
+    """Return the numbers of features, classes and nodes."""
+    store = store_of(data)
+    features = data.num_features if store is None else store.manifest.num_features
+    return features, data.num_classes, data.num_nodes
+
+
+def fit_scaling(data: Data, how: str) -> FeatureScaling:
+    """Return the scaling of the features: a new one, or that of the store."""
+    store = store_of(data)
+    if store is not None:
+        return store.scaling
+    return FeatureScaling.fit(data.x, how)
+
+
+def resolve_config(
+    data: Data, model: str, settings: Mapping[str, Any], protocol: str | None, preset: str
+) -> RunConfig:
+    """Resolve the configuration of a run on a graph or on a store.
+
+    See :meth:`RunConfig.resolve`. A store adds the settings that its terms were computed with.
+    """
+    store = store_of(data)
+    name = data.get("name")
+    if store is None:
+        return RunConfig.resolve(model, settings, name, protocol, preset)
+    entry = find_model(model)
+    if protocol == "inductive":
+        raise _no_unobserved_nodes(store)
+    if not issubclass(entry.model, Scalable):
+        raise UserError(
+            f"{entry.name} cannot be trained on a store, which holds terms and no graph: use "
+            "ScalableNFGNN or another Scalable… model (`nfgnn models`)"
+        )
+    defaults = RunConfig.resolve(model, {}, None, None, "none").to_dict()
+    manifest = vars(store.manifest)
+    given = {key: manifest[key] for key in (*_STORE_SETTINGS, "features") if key in defaults}
+    for key in given.keys() & settings.keys():
+        wanted = settings[key]
+        if key == "basis":
+            wanted = str(resolve_basis(wanted))
+        if wanted not in (given[key], "auto"):
+            raise UserError(
+                f"{store.path} was computed with {key} = {given[key]}, not {wanted}: leave the "
+                "setting out, or compute another store with `nfgnn precompute`"
+            )
+    return RunConfig.resolve(model, {**settings, **given}, name, protocol, preset)
+
+
+def check_model(model: nn.Module, data: Data) -> None:
+    """Refuse a model that needs other terms than the store holds."""
+    store = store_of(data)
+    if store is None or not is_row_model(model):
+        return
+    prop = model.prop
+    needed = {
+        "K": prop.K,
+        "basis": str(prop.basis),
+        "self_loops": prop.self_loops,
+        "lambda_max": prop.lambda_max,
+    }
+    manifest = vars(store.manifest)
+    for key, value in needed.items():
+        if manifest[key] != value:
+            raise UserError(
+                f"{type(model).__name__} needs terms with {key} = {value}, but {store.path} was "
+                f"computed with {key} = {manifest[key]}: compute another store with "
+                "`nfgnn precompute`"
+            )
+
+
+def is_row_model(model: nn.Module) -> TypeGuard[Scalable]:
+    """Whether a model is trained on rows of terms."""
+    return isinstance(model, Scalable)
+
+
+def row_source(model: Scalable, data: Data, scaling: FeatureScaling) -> RowSource:
+    """Return the rows of a store, or the terms of a graph in memory.
+
+    The terms of a graph are computed once and cached while the graph lives.
+    """
+    store = store_of(data)
+    if store is not None:
+        check_model(model, data)
+        return store
+    prop = model.prop
+    statistics = [
+        None if v is None else tuple(v.tolist()) for v in (scaling.mean, scaling.deviation)
+    ]
+    key = (scaling.how, *statistics, str(prop.basis), prop.K, prop.self_loops, prop.lambda_max)
+    if key not in _term_rows:
+        _term_rows.clear()  # the terms are large: keep those of one setting
+        _term_rows[key] = TensorCache()
+    edge_index = data.edge_index
+    edge_weight = data.get("edge_weight")
+
+    def compute() -> MemoryRows:
+        device = next(model.parameters()).device
+        weight = None if edge_weight is None else edge_weight.to(device)
+        with torch.no_grad():
+            x = scaling.apply(data.x).to(device)
+            rows = model.rows(x, edge_index.to(device), weight)
+        return MemoryRows(rows.cpu().contiguous())
+
+    return _term_rows[key].lookup((data.x, edge_index, edge_weight), None, compute)
+
+
+def row_task(model: Scalable, data: Data, scaling: FeatureScaling) -> RowTask:
+    """Return the rows, labels and masks of ``data`` as a task for :func:`fit_rows`."""
+    train = data.train_mask.nonzero().flatten()
+    val = data.val_mask.nonzero().flatten()
+    return RowTask(row_source(model, data, scaling), data.y, train, val)
+
+
+def map_rows(
+    source: RowSource, count: int, device: torch.device, function: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """Apply ``function`` to all rows, one batch at a time, and return the result on the CPU."""
+    index = torch.arange(count)
+    loader = RowLoader(source, index, index, _PREDICTION_BATCH, None, device)
+    try:
+        with torch.no_grad():
+            return torch.cat([function(batch.rows).cpu() for batch in loader.batches(0)])
+    finally:
+        loader.close()

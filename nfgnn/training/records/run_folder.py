@@ -1,0 +1,254 @@
+"""Run folders: several runs of one configuration, each with its fitted model.
+
+``RUN/config.json`` describes the runs. ``RUN/seed-…/`` holds one run each (``metrics.json``,
+``history.csv``, ``classifier.json``, ``weights.safetensors``, ``coefficients.npy``),
+``RUN/summary.json`` the mean over all runs. While runs are missing, the folder is called
+``.RUN.partial``; every run in it is complete.
+"""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nfgnn.errors import UserError
+from nfgnn.files import atomic_folder, atomic_write, publish, refuse_foreign_files
+from nfgnn.training.classifier import NodeClassifier
+from nfgnn.training.execution import Results
+from nfgnn.training.metrics import scores, summarise
+from nfgnn.training.run import RunResult, RunSpec
+
+_DESCRIPTION_KEYS = {"dataset", "fingerprint", "protocol", "seeds", "config"}
+_NAMES = re.compile(r"config\.json|summary\.json|run\.png|seed-\d+|\.seed-\d+\..*\.partial")
+
+
+class RunFolder(Results):
+    """Results of runs as a run folder. Use :meth:`open`.
+
+    Args:
+        folder: the final folder.
+        seeds: the seeds of the runs.
+    """
+
+    def __init__(self, folder: Path, seeds: Sequence[int]) -> None:
+        self.folder = folder
+        self.seeds = list(seeds)
+        self._staging = _staging_folder(folder)
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls, folder: Path, description: Mapping[str, Any], resume: bool
+    ) -> Iterator["RunFolder"]:
+        """Lock the folder for writing.
+
+        Args:
+            folder: the final folder. Only a run folder is ever replaced.
+            description: what decides the numbers of the runs (``config.json``).
+            resume: keep the finished runs of an interrupted call with the same description.
+        """
+        _refuse_other_folders(folder)
+        results = cls(folder, description["seeds"])
+        staging = results._staging
+        staging.mkdir(parents=True, exist_ok=True)
+        handle = os.open(staging, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not (resume and _describes(staging, description)):
+                _empty(staging)
+                atomic_write(staging / "config.json", json.dumps(description, indent=1))
+            yield results
+        except BlockingIOError:
+            raise UserError(
+                f"another process is writing {folder}: wait for it, or name another folder with "
+                "--out"
+            ) from None
+        finally:
+            os.close(handle)
+
+    def missing(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
+        return [spec for spec in specs if not self._seed_folder(spec.seed).exists()]
+
+    def checkpoint(self, spec: RunSpec) -> Path:
+        return self._staging / f"seed-{spec.seed}.checkpoint"
+
+    def pack(self, result: RunResult) -> dict[str, Any]:
+        """Write the folder of one run and return its metrics."""
+        classifier = result.classifier
+        data = result.data
+        history = classifier.history_
+        metrics: dict[str, Any] = {
+            "seed": result.spec.seed,
+            **scores(classifier.predict_proba(data), data),
+            "epochs": history.epochs,
+            "best_epoch": history.best_epoch,
+            "seconds": history.seconds,
+            **history.loading,
+        }
+        target = self._seed_folder(result.spec.seed)
+        if target.exists():  # trained again as part of a batch
+            return read_json(target / "metrics.json")
+        with atomic_folder(target) as partial:
+            classifier.write_files(partial)
+            if classifier.model_.has_coefficients:
+                psi = classifier.coefficients(data)
+                np.save(partial / "coefficients.npy", psi.numpy())
+                prop: Any = classifier.model_.filter
+                metrics["filter"] = {
+                    "basis": str(prop.basis),
+                    "lambda_max": classifier.lambda_max(data),
+                }
+            history.write(partial / "history.csv")
+            text = json.dumps(metrics, indent=1)
+            (partial / "metrics.json").write_text(text, encoding="utf-8")
+        return metrics
+
+    def store(self, spec: RunSpec, packed: dict[str, Any]) -> str:
+        self.checkpoint(spec).unlink(missing_ok=True)
+        return run_line(spec, packed)
+
+    def finished_lines(self, specs: Sequence[RunSpec]) -> list[str]:
+        """Return the reports of runs that an interrupted call has finished."""
+        finished = [spec for spec in specs if self._seed_folder(spec.seed).exists()]
+        return [run_line(spec, self._metrics(spec.seed)) for spec in finished]
+
+    def publish(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the summary, give the folder its final name and return the summary.
+
+        Args:
+            facts: fields of the summary that do not come from the runs.
+        """
+        summary = self._summary(facts)
+        atomic_write(self._staging / "summary.json", json.dumps(summary, indent=1))
+        publish(self._staging, self.folder)
+        return read_summary(self.folder)
+
+    def _summary(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        metrics = [self._metrics(seed) for seed in self.seeds]
+        seconds = sum(m["seconds"] for m in metrics)
+        epochs = sum(m["epochs"] for m in metrics)
+        measured = [key for key in metrics[0] if key.endswith(("_accuracy", "_roc_auc"))]
+        return {
+            "dataset": facts["dataset"],
+            "source": facts["source"],
+            "model": facts["model"],
+            "protocol": facts["protocol"],
+            "seeds": self.seeds,
+            **{key: summarise([m[key] for m in metrics]) for key in measured},
+            "epochs": [m["epochs"] for m in metrics],
+            "seconds": seconds,
+            "epoch_ms": 1000 * seconds / max(epochs, 1),
+            "device": facts["device"],
+            "filter": metrics[0].get("filter"),
+            "config": facts["config"],
+        }
+
+    def _metrics(self, seed: int) -> dict[str, Any]:
+        return read_json(self._seed_folder(seed) / "metrics.json")
+
+    def _seed_folder(self, seed: int) -> Path:
+        return self._staging / f"seed-{seed}"
+
+
+def holds_finished_runs(folder: Path, description: Mapping[str, Any]) -> bool:
+    """Whether a folder holds all runs of this description."""
+    return (folder / "summary.json").is_file() and _describes(folder, description)
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Return the summary of a finished run folder, with its path under ``run``."""
+    path = folder / "summary.json"
+    if not path.is_file():
+        raise UserError(
+            f"{folder} is not a run folder: it has no summary.json (nfgnn train writes one)"
+        )
+    return {**read_json(path), "run": str(folder)}
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """Return what decides the numbers of a run folder: its ``config.json``."""
+    path = folder / "config.json"
+    if not path.is_file():
+        raise UserError(
+            f"{folder} is not a run folder: it has no config.json (nfgnn train writes one)"
+        )
+    return read_json(path)
+
+
+def load_run(folder: Path, seed: int | None = None, device: str = "auto") -> NodeClassifier:
+    """Load the classifier of one seed; by default the one of highest validation accuracy."""
+    summary = read_summary(folder)
+    seeds = summary["seeds"]
+    if seed is None:
+        values = summary["val_accuracy"]["values"]
+        best = max(range(len(values)), key=values.__getitem__)
+        seed = seeds[best]
+    if seed not in seeds:
+        raise UserError(f"{folder} has no seed {seed}: it has {', '.join(map(str, seeds))}")
+    return NodeClassifier.load(folder / f"seed-{seed}", device)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {error}") from None
+    return content
+
+
+def run_line(spec: RunSpec, metrics: Mapping[str, Any]) -> str:
+    """Return the line that reports a finished run."""
+    score = metrics.get("test_accuracy", metrics.get("unobserved_accuracy"))
+    test = "" if score is None else f"test acc {100 * score:.1f} %  "
+    return (
+        f"{spec.config.model} on {spec.graph.name}  seed {spec.seed}: {test}"
+        f"val acc {100 * metrics['val_accuracy']:.1f} %  "
+        f"({metrics['epochs']} epochs, {metrics['seconds']:.1f} s)"
+    )
+
+
+def _staging_folder(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.partial")
+
+
+def _describes(folder: Path, description: Mapping[str, Any]) -> bool:
+    """Whether the ``config.json`` of a folder equals this description."""
+    path = folder / "config.json"
+    if not path.is_file():
+        return False
+    expected = json.loads(json.dumps(description))
+    return bool(read_json(path) == expected)
+
+
+def _refuse_other_folders(folder: Path) -> None:
+    """Refuse to replace anything but a run folder that holds nothing else."""
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    refuse_foreign_files(folder, lambda name: bool(_NAMES.fullmatch(name)), "a run folder")
+    if not folder.exists():
+        return
+    path = folder / "config.json"
+    described = path.is_file() and _keys(path) >= _DESCRIPTION_KEYS
+    if not described:
+        raise UserError(f"{folder} exists and is not a run folder: name another one with --out")
+
+
+def _keys(path: Path) -> set[str]:
+    content = read_json(path)
+    return set(content) if isinstance(content, dict) else set()
+
+
+def _empty(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()

@@ -1,0 +1,125 @@
+"""Early stopping and the weights that a training keeps.
+
+Training stops as soon as the validation loss exceeds the mean of the ``patience`` values before
+it, and keeps the weights of least validation loss. :func:`should_stop` and :class:`BestWeights`
+serve a single run. :class:`BatchedStopping` applies the same rule to many runs at once in tensors
+that stay on the device, so that an epoch needs no answer from it.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from nfgnn.spectral.backend import serves_triton
+from nfgnn.training.history import History
+
+
+def should_stop(val_loss: Sequence[float], patience: int) -> bool:
+    """Whether the newest validation loss exceeds the mean of the ``patience`` values before it."""
+    if len(val_loss) <= patience:
+        return False
+    window = val_loss[-patience - 1 : -1]
+    return val_loss[-1] > sum(window) / patience
+
+
+class BestWeights:
+    """A copy of the weights (and floating-point buffers) of least validation loss."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._current = [t for t in model.state_dict().values() if t.is_floating_point()]
+        self._best = [t.clone() for t in self._current]
+        self._best_loss = float("inf")
+
+    def update(self, val_loss: float) -> None:
+        """Keep the current weights if their validation loss is the least so far."""
+        if val_loss < self._best_loss:
+            self._best_loss = val_loss
+            for best, current in zip(self._best, self._current):
+                best.copy_(current)
+
+    @torch.no_grad()
+    def restore(self) -> None:
+        """Put the best weights back into the model."""
+        for best, current in zip(self._best, self._current):
+            current.copy_(best)
+
+
+class BatchedStopping:
+    """The rule above for the rows of a weight matrix, one row per run.
+
+    Args:
+        weights: the weights of all runs, ``[runs, size]``; changed in place by the optimizer.
+        epochs: largest number of epochs.
+        patience: of the stopping rule.
+    """
+
+    def __init__(self, weights: Tensor, epochs: int, patience: int) -> None:
+        runs = weights.shape[0]
+        device = weights.device
+        self.patience = patience
+        self.epoch = torch.zeros(1, dtype=torch.long, device=device)
+        self.active = torch.ones(runs, dtype=torch.bool, device=device)
+        """Runs that have not stopped, ``[runs]``."""
+        self.epochs = torch.zeros(runs, dtype=torch.long, device=device)
+        """Number of epochs of every run, ``[runs]``."""
+        self.improved = torch.zeros_like(self.active)
+        self.best = weights.clone()
+        self.best_loss = torch.full((runs,), torch.inf, device=device).to(weights.dtype)
+        self.window = torch.zeros(patience, runs, dtype=torch.float64, device=device)
+        """The last ``patience`` validation losses, as a ring buffer, ``[patience, runs]``."""
+        self.curves = torch.zeros(epochs + 1, 3, runs, dtype=torch.float64, device=device)
+        """Training loss, validation loss and accuracy of every epoch, ``[epochs + 1, 3, runs]``."""
+
+    def record(
+        self, weights: Tensor, train_loss: Tensor, val_loss: Tensor, accuracy: Tensor
+    ) -> None:
+        """Record one pass over the present weights: their scores, the best ones, who stops.
+
+        The pass computes the training loss of epoch t + 1 and evaluates the weights after epoch t.
+        The evaluation before the first epoch does not count.
+        """
+        if serves_triton(weights):
+            from nfgnn.kernels import training_step
+
+            training_step.note(
+                train_loss, val_loss, accuracy, self.epoch, self.curves, self.window,
+                self.active, self.epochs, self.best_loss, self.improved,
+            )  # fmt: skip
+        else:
+            self._record(train_loss, val_loss, accuracy)
+        if weights.is_cuda:
+            # The same work whatever the outcome, so that the step can be captured in a CUDA graph.
+            torch.where(self.improved[:, None], weights, self.best, out=self.best)
+        else:
+            improved_rows = self.improved.nonzero()[:, 0]
+            self.best[improved_rows] = weights[improved_rows]
+
+    def _record(self, train_loss: Tensor, val_loss: Tensor, accuracy: Tensor) -> None:
+        """The torch twin of the kernel ``training_step.note``."""
+        last = self.epoch - 1
+        train, val, correct = torch.stack([train_loss, val_loss, accuracy]).double()
+        self.curves[:, 0].index_copy_(0, self.epoch, train[None])
+        self.curves[:, 1:].index_copy_(0, last.clamp(min=0), torch.stack([val, correct])[None])
+        stop = (last >= self.patience) & (val > self.window.mean(0))
+        self.window.index_copy_(0, last % self.patience, val[None])
+        self.epochs.copy_(torch.where(self.active, self.epoch, self.epochs))
+        self.improved.copy_(self.active & (val_loss < self.best_loss) & (self.epoch > 0))
+        self.best_loss.copy_(torch.where(self.improved, val_loss, self.best_loss))
+        self.active &= ~stop
+
+    def histories(self) -> list[History]:
+        """The learning curves of every row."""
+        curves = self.curves[: int(self.epoch)].cpu()
+        epochs = self.epochs.tolist()
+        return [History(*curves[:count, :, row].T.tolist()) for row, count in enumerate(epochs)]
+
+    def keep_rows(self, rows: Tensor) -> None:
+        """Drop all rows but these."""
+        self.active = self.active[rows].clone()
+        self.epochs = self.epochs[rows].clone()
+        self.improved = self.improved[rows].clone()
+        self.best = self.best[rows].clone()
+        self.best_loss = self.best_loss[rows].clone()
+        self.window = self.window[:, rows].clone()
+        self.curves = self.curves[:, :, rows].clone()
