@@ -1,8 +1,9 @@
-"""Time and memory of ``nfgnn analyze`` on a generated graph of 1 million nodes and 10 million edges.
+"""Time and memory of ``nfgnn analyze`` on a generated graph of 1 million nodes, 10 million edges.
 
-``python benchmarks/analyze_large.py`` writes the graph to a temporary folder as a ``.pt`` file, runs the command in a
-process of its own and reads that process' peak resident memory from the operating system. The graph has a power-law
-tail and a hub with some 20,000 links, ten classes, and two local patterns: half of the nodes prefer their own class.
+``python benchmarks/analyze_large.py`` writes the graph to a temporary folder as a ``.pt`` file,
+runs the command in a process of its own and reads the peak resident memory of that process from the
+operating system. The graph has a power-law tail and a hub with about 20,000 edges, ten classes, and
+two local patterns: half of the nodes prefer their own class.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import numpy as np
 
 
 def make_graph(path: Path, nodes: int, edges: int, hub: int, seed: int = 0) -> None:
-    """Chung and Lu's model, half of whose nodes draw most of their partners from their own class."""
+    """Write a graph of Chung and Lu's model; half of its nodes prefer their own class."""
     import torch
 
     rng = np.random.default_rng(seed)
@@ -32,10 +33,10 @@ def make_graph(path: Path, nodes: int, edges: int, hub: int, seed: int = 0) -> N
     prefers = (source // 10 % 2 == 0) & (rng.random(len(source)) < 0.8)
     target = np.where(prefers, target // 10 * 10 + y[source], target).clip(0, nodes - 1)
     spokes = rng.choice(nodes - 1, hub, replace=False) + 1
-    links = np.stack(
-        [np.concatenate([source, np.zeros(hub, int)]), np.concatenate([target, spokes])]
-    )
-    key = np.unique(links.min(0) * nodes + links.max(0))
+    sources = np.concatenate([source, np.zeros(hub, int)])
+    targets = np.concatenate([target, spokes])
+    ends = np.stack([sources, targets])
+    key = np.unique(ends.min(0) * nodes + ends.max(0))
     key = key[key // nodes != key % nodes]
     key = np.sort(rng.permutation(key)[:edges])
     graph = {
@@ -47,7 +48,7 @@ def make_graph(path: Path, nodes: int, edges: int, hub: int, seed: int = 0) -> N
 
 
 def peak_memory(command: list[str], folder: Path) -> tuple[float, float]:
-    """Seconds and peak resident gigabytes of a command, from the operating system's account of the child."""
+    """Return the seconds and the peak resident gigabytes of a command."""
     start = time.perf_counter()
     process = subprocess.Popen(command, cwd=folder)
     _, status, usage = os.wait4(process.pid, 0)
@@ -79,8 +80,9 @@ def main() -> None:
         )
         card = json.loads((folder / "analysis" / "large" / "analysis.json").read_text())
     threads = os.environ.get("OMP_NUM_THREADS", "all")
+    command = " ".join(["python benchmarks/analyze_large.py", *sys.argv[1:]])
     result = {
-        "command": f"OMP_NUM_THREADS={threads} python benchmarks/analyze_large.py {' '.join(sys.argv[1:])}".strip(),
+        "command": f"OMP_NUM_THREADS={threads} {command}",
         "machine": f"{processor()}, {os.cpu_count()} cores, {threads} thread(s) of torch",
         "nodes": card["nodes"],
         "edges": card["edges"],

@@ -1,9 +1,10 @@
-"""Every kernel of an epoch at pokec's size, beside the time that its reads and writes take at the bandwidth of a copy.
+"""Time of every kernel of an epoch at the size of pokec, compared with the bandwidth of a copy.
 
-    python benchmarks/epoch_kernels.py            needs a GPU; writes benchmarks/results/epoch_kernels.md
+    python benchmarks/epoch_kernels.py    needs a GPU; writes benchmarks/results/epoch_kernels.md
 
-NFGNN with K = 10, 64 hidden channels, 65 features and 2 classes on a generated graph of 1.6 million nodes and 61
-million directed edges. An epoch is captured once, as training does it, and replayed under torch's profiler.
+NFGNN with K = 10, 64 hidden channels, 65 features and 2 classes on a generated graph of 1.6 million
+nodes and 61 million directed edges. An epoch is captured once, as in training, and replayed under
+the profiler of torch.
 """
 
 import argparse
@@ -31,7 +32,7 @@ ORDER = {
 
 
 def events(replay, repeats: int = 5) -> list[list[tuple[str, float]]]:  # type: ignore[no-untyped-def]
-    """Name and microseconds of every kernel, epoch by epoch."""
+    """Return name and microseconds of every kernel, epoch by epoch."""
     replay()
     with profile(activities=[ProfilerActivity.CUDA]) as seen:
         for _ in range(repeats):
@@ -45,16 +46,18 @@ def events(replay, repeats: int = 5) -> list[list[tuple[str, float]]]:  # type: 
 
 
 def labelled(epoch: list[tuple[str, float]], steps: int) -> dict[str, tuple[int, float]]:
-    """Launches and microseconds of what an epoch does. A step of a recurrence is two launches: long rows, and short."""
+    """Return launches and microseconds of the parts of an epoch.
+
+    A step of a recurrence has two launches: one for long rows and one for short rows.
+    """
     total: dict[str, list[float]] = defaultdict(list)
     seen: dict[str, int] = defaultdict(int)
     for name, time in epoch:
         place = seen[name]
         seen[name] += 1
         if name == "_rows_kernel":
-            total[
-                "steps of the recurrence" if place < 2 * steps else "steps of the adjoint"
-            ].append(time)
+            label = "steps of the recurrence" if place < 2 * steps else "steps of the adjoint"
+            total[label].append(time)
         elif name in ORDER and place < len(ORDER[name]):
             total[ORDER[name][place]].append(time)
         else:
@@ -63,9 +66,10 @@ def labelled(epoch: list[tuple[str, float]], steps: int) -> dict[str, tuple[int,
 
 
 def floors(n: int, m: int, F: int, H: int, C: int, K: int) -> dict[str, tuple[float, float]]:
-    """Bytes that must be read and written once; and where a neighbour's values cost a sector of 32 bytes per edge."""
+    """Return bytes that are read and written once, and with a sector of 32 bytes per edge."""
     pattern = 4 * m + 8 * n
-    forward, adjoint = 4 * n * (4 * 2 * C + 2), 4 * n * (4 * C + 2)
+    forward = 4 * n * (4 * 2 * C + 2)
+    adjoint = 4 * n * (4 * C + 2)
     once = {
         "both layers, training and evaluation": 4 * n * (F + H + 2 * C),
         "into the recurrence": 4 * n * (3 * 2 * C + 1),
@@ -97,13 +101,14 @@ def main() -> None:
         state.epoch()
         state.epoch()
         epochs = [labelled(epoch, K) for epoch in events(_captured(state.epoch))]
+    gpu = f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
     bytes_of = floors(n, data.edge_index.shape[1], F, H, C, K)
     lines = [
-        f"# The kernels of an epoch at pokec's size, {torch.cuda.get_device_name()}, torch {torch.__version__}",
+        f"# The kernels of an epoch at the size of pokec, {gpu}",
         "",
-        "`python benchmarks/epoch_kernels.py`. Milliseconds of an epoch. Floors at the bandwidth of a copy, "
-        f"{bandwidth:.2f} TB/s: reading",
-        "and writing everything once; and, as if nothing came from a cache, a sector of 32 bytes for every edge too.",
+        "`python benchmarks/epoch_kernels.py`. Milliseconds of an epoch. Lower bounds at the",
+        f"bandwidth of a copy, {bandwidth:.2f} TB/s: reading and writing everything once; and, if",
+        "nothing came from a cache, a sector of 32 bytes for every edge as well.",
         "",
         "| what | launches | ms | once | ms / once | with sectors |",
         "|---|---:|---:|---:|---:|---:|",

@@ -1,13 +1,14 @@
-"""Time of an epoch (training step and evaluation, K = 10, 64 hidden), side by side with plain implementations.
+"""Time of an epoch (training step and evaluation), compared with plain implementations.
 
-    python benchmarks/epochs.py --device cpu                  one thread; writes benchmarks/results/epochs_cpu.{json,md}
-    python benchmarks/epochs.py --device cuda --pokec         also a generated graph of pokec's size; without others
-                                                              (--graphs none) it writes pokec_cuda.{json,md}
-    python benchmarks/epochs.py --device cuda --growth        how the time grows; writes growth_cuda.{json,md}
+    python benchmarks/epochs.py --device cpu              one thread; writes epochs_cpu.{json,md}
+    python benchmarks/epochs.py --device cuda --pokec     adds a generated graph of pokec's size
+                                                          (--graphs none: pokec_cuda.{json,md})
+    python benchmarks/epochs.py --device cuda --growth    growth of the time; growth_cuda.{json,md}
 
-(a) is Algorithm 1 as plain message passing (:mod:`reference`), then PyTorch Geometric's own models, then ours. Every
-row of a table was measured in one process, the candidates in turn, the median of several rounds taken. The raw files
-of the graphs are looked for where ``NFGNN_DATA`` says.
+Models have K = 10 and 64 hidden channels. (a) is Algorithm 1 as plain message passing
+(:mod:`reference`), then the models of PyTorch Geometric, then ours. Every row of a table is
+measured in one process, the candidates in turn, and the median of several rounds is reported. Raw files of
+the graphs are read from ``NFGNN_DATA``. Results are written to ``benchmarks/results``.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def real_graph(name: str, device: str) -> Data:
 def random_graph(
     nodes: int, edges: int, features: int, classes: int, device: str, hubs: float = 0.63
 ) -> Data:
-    """About ``edges`` directed edges between endpoints drawn by a power law, so that some nodes are hubs."""
+    """Return a graph with about ``edges`` directed edges, whose ends follow a power law."""
     generator = torch.Generator(device=device).manual_seed(0)
     popularity = (torch.arange(nodes, device=device).double() + 20) ** -hubs
     popularity = popularity[torch.randperm(nodes, device=device, generator=generator)].cumsum(0)
@@ -93,7 +94,10 @@ def seconds(call: Any, device: str) -> float:
 def epoch_ms(
     name: str, data: Data, device: str, epochs: int, runs: int = 1, **settings: Any
 ) -> float:
-    """Milliseconds per epoch: the time of many epochs less that of few, so that what is done once does not count."""
+    """Return the milliseconds per epoch.
+
+    The time of few epochs is subtracted from that of many, so that one-time work does not count.
+    """
     if name in PLAIN:
         epochs = max(10, min(50, epochs // 4))  # they are slow, and steady
         dense = data.x.to_dense()
@@ -135,11 +139,10 @@ def epoch_ms(
 def measure(
     graph: str, data: Data, device: str, names: tuple[str, ...], epochs: int, rounds: int
 ) -> dict[str, Any]:
-    """The median of several rounds for the candidates whose ratios are reported, in turn; of one for the others."""
+    """Measure the candidates in turn; those whose ratios are reported in several rounds."""
     if device == "cpu" and data.edge_index.shape[1] * data.num_features > 1e8:
-        names = tuple(
-            name for name in names if name != "PyG ChebNet"
-        )  # gathers all features along all edges: minutes
+        # It gathers all features along all edges, which takes minutes.
+        names = tuple(name for name in names if name != "PyG ChebNet")
     times: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds):
         for name in names:
@@ -166,7 +169,7 @@ def peak_gib(name: str, data: Data) -> float:
 
 
 def fifty_runs(device: str, plain_runs: int = 4) -> dict[str, Any]:
-    """The whole experiment of 50 Cora runs with early stopping: ours at once, (a) one after the other."""
+    """Time 50 Cora runs with early stopping: ours as one computation, (a) one after the other."""
     data = load_dataset("cora")
     splits = [split(data, "full", seed) for seed in range(50)]
     classifiers = [
@@ -185,9 +188,11 @@ def fifty_runs(device: str, plain_runs: int = 4) -> dict[str, Any]:
     }
 
 
-def side_by_side_ms(runs: int, epochs: int) -> tuple[float, int]:
-    """Milliseconds per epoch of all runs of Cora when they have a process each, on as many cores as there are; and the
-    number of processes. Their start does not count, as it does not for others."""
+def process_pool_ms(runs: int, epochs: int) -> tuple[float, int]:
+    """Return the milliseconds per epoch of all Cora runs in a pool, and the number of processes.
+
+    The start of the processes does not count.
+    """
     processes = min(runs, usable_cores())
     with ProcessPoolExecutor(processes, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
 
@@ -211,7 +216,7 @@ def _cora() -> Data:
 
 
 def growth(device: str) -> Iterator[dict[str, Any]]:
-    """One quantity at a time around 20,000 nodes, 200,000 directed edges, 8 classes, K = 10, one run."""
+    """Vary one quantity at a time: 20,000 nodes, 200,000 edges, 8 classes, K = 10, one run."""
     base = {"nodes": 20_000, "edges": 200_000, "classes": 8, "K": 10, "runs": 1}
     steps = {
         "nodes": [5_000, 20_000, 80_000, 320_000],
@@ -235,9 +240,11 @@ def markdown(result: dict[str, Any]) -> str:
     lines = [
         f"# Time of an epoch, {result['machine']}",
         "",
-        f"Milliseconds for a training step and an evaluation, K = 10, 64 hidden, float32. `{result['command']}`",
+        "Milliseconds for a training step and an evaluation, K = 10, 64 hidden, float32. "
+        f"`{result['command']}`",
         "",
-        f"| graph | nodes | edges (directed) | {' | '.join(names)} | (a) / NFGNN | PyG GCN / NFGNN | BernNet / NFGNN |",
+        f"| graph | nodes | edges (directed) | {' | '.join(names)} | (a) / NFGNN "
+        "| PyG GCN / NFGNN | BernNet / NFGNN |",
         f"|---|---:|---:|{'---:|' * (len(names) + 3)}",
     ]
     for row in result["rows"]:
@@ -260,7 +267,8 @@ def growth_markdown(result: dict[str, Any]) -> str:
     lines = [
         f"# How the time of an epoch grows, {result['machine']}",
         "",
-        "NFGNN around 20,000 nodes, 200,000 directed edges, 64 features, 8 classes, K = 10, one run.",
+        "NFGNN around 20,000 nodes, 200,000 directed edges, 64 features, 8 classes, K = 10, "
+        "one run.",
         f"`{result['command']}`",
         "",
         "| varied | value | ms per epoch |",
@@ -342,7 +350,7 @@ def main() -> None:
     result |= {"rows": [], "notes": notes}
 
     def add(graph: str, data: Data, names: tuple[str, ...], epochs: int) -> None:
-        """A row more, which is written at once: what comes after it may be cut off."""
+        """Add a row and write it at once, in case that later rows are interrupted."""
         result["rows"].append(measure(graph, data, device, names, epochs, arguments.rounds))
         write(arguments.out, name, result, markdown(result))
 
@@ -353,31 +361,29 @@ def main() -> None:
         many = 50 if device == "cuda" else 10
         one, together = (epoch_ms("NFGNN", cora, device, epochs, runs) for runs in (1, many))
         notes.append(
-            f"{many} runs of Cora as one computation: {together:.3g} ms per epoch of all, {together / one:.2f} times a "
-            "single run's."
+            f"{many} runs of Cora as one computation: {together:.3g} ms per epoch of all, "
+            f"{together / one:.2f} times a single run's."
         )
         if device == "cpu":
-            one, (beside, processes) = (
-                epoch_ms("NFGNN", cora, device, 300),
-                side_by_side_ms(many, 300),
-            )
+            one = epoch_ms("NFGNN", cora, device, 300)
+            pooled, processes = process_pool_ms(many, 300)
             notes.append(
-                f"{many} runs of Cora side by side, as `nfgnn train --workers {processes}` trains them, on "
-                f"{usable_cores()} cores: {beside:.3g} ms per epoch of all, "
-                f"{beside / one:.2f} times a single run's."
+                f"{many} runs of Cora in a process pool, as `nfgnn train --workers {processes}` "
+                f"trains them, on {usable_cores()} cores: {pooled:.3g} ms per epoch of all, "
+                f"{pooled / one:.2f} times a single run's."
             )
     if device == "cuda" and "cora" in graphs:
         whole = fifty_runs(device)
         notes.append(
-            f"50 runs of Cora with early stopping, as one computation: {whole['ours_s']:.1f} s. One by one with "
-            f"(a), {whole['epochs_per_run']:.0f} epochs each at {whole['plain_ms_per_epoch']:.1f} ms: "
-            f"{whole['plain_s']:.0f} s, {whole['plain_s'] / whole['ours_s']:.0f} times as long (from its epochs)."
+            "50 runs of Cora with early stopping, as one computation: "
+            f"{whole['ours_s']:.1f} s. One by one with (a), {whole['epochs_per_run']:.0f} epochs "
+            f"each at {whole['plain_ms_per_epoch']:.1f} ms: {whole['plain_s']:.0f} s, "
+            f"{whole['plain_s'] / whole['ours_s']:.0f} times as long (from its epochs)."
         )
     if arguments.pokec:
         pokec = random_graph(1_632_803, 61_200_000, 65, 2, device)
-        plain, first, ours = (
-            peak_gib(name, pokec) for name in (PLAIN[0], "NFGNN", "NFGNN")
-        )  # before others keep any
+        # Measured before other candidates keep memory.
+        plain, first, ours = (peak_gib(name, pokec) for name in (PLAIN[0], "NFGNN", "NFGNN"))
         add("pokec-sized", pokec, (*PLAIN[:2], *OURS), 200)
         notes.append(
             f"Peak memory of training at pokec's size: NFGNN {ours:.2f} GiB, (a) {plain:.2f} GiB. "

@@ -1,4 +1,4 @@
-"""How long the explorer takes to write, and how large its file is: python benchmarks/explorer.py 20000 200000"""
+"""Time and size of the explorer: ``python benchmarks/explorer.py 20000 200000``."""
 
 import sys
 import tempfile
@@ -13,9 +13,8 @@ from nfgnn.progress import Progress
 from nfgnn.training import Experiment, Graph, InProcess, RunConfig, run_experiment
 
 torch.set_num_threads(1)
-print(
-    "| nodes of the graph | links | nodes on the page | rows, s | page, s | file, MB |\n|---|---|---|---|---|---|"
-)
+print("| nodes of the graph | edges | nodes on the page | rows, s | page, s | file, MB |")
+print("|---|---|---|---|---|---|")
 for size in map(int, sys.argv[1:]):
     data = load_dataset("mixed", num_nodes=size)
     config = RunConfig.resolve("NFGNN", {"epochs": 5}, "mixed", "full")
@@ -28,8 +27,8 @@ for size in map(int, sys.argv[1:]):
         middle = time.perf_counter()
         sample = write_explorer(table, page)
         times = f"{middle - start:.1f} | {time.perf_counter() - middle:.1f}"
-        links = data.edge_index.shape[1] // 2
+        edges = data.edge_index.shape[1] // 2
+        megabytes = page.stat().st_size / 1e6
         print(
-            f"| {size:,} | {links:,} | {sample.shown:,} | {times} | {page.stat().st_size / 1e6:.1f} |",
-            flush=True,
+            f"| {size:,} | {edges:,} | {sample.shown:,} | {times} | {megabytes:.1f} |", flush=True
         )

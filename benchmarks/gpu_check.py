@@ -1,10 +1,10 @@
-"""The GPU's kernels checked on a GPU: against float64, for repeatability, and for the time of a sparse product.
+"""Check the kernels on a GPU: against float64, for repeatability, and for their time.
 
     python benchmarks/gpu_check.py                checks; writes benchmarks/results/gpu_check.md
     python benchmarks/gpu_check.py --products     times; writes benchmarks/results/gpu_products.md
 
-CI has no GPU: there the same kernels run in Triton's interpreter (tests/kernels/test_recurrence_kernel.py,
-tests/kernels/test_training_step_kernel.py).
+Without a GPU the same kernels run in Triton's interpreter
+(tests/kernels/test_recurrence_kernel.py, tests/kernels/test_training_step_kernel.py).
 """
 
 import argparse
@@ -58,11 +58,10 @@ def check_terms() -> list[str]:
                 assert torch.equal(again, ours), "the same input must give the same bits"
                 ours.backward(weights)
                 theirs.backward(weights.double())
-                worst = max(error(ours, theirs), error(x.grad, exact.grad))
-                assert worst < 5e-6, (graph, name, width, worst)
-                lines.append(
-                    f"| {graph} | {name} | {width} | {error(ours, theirs):.1e} | {error(x.grad, exact.grad):.1e} |"
-                )
+                forward = error(ours, theirs)
+                backward = error(x.grad, exact.grad)
+                assert max(forward, backward) < 5e-6, (graph, name, width, forward, backward)
+                lines.append(f"| {graph} | {name} | {width} | {forward:.1e} | {backward:.1e} |")
     return lines
 
 
@@ -117,15 +116,14 @@ def check_step() -> list[str]:
         theirs.step(twin, gradient.double(), active)
     adam = error(theta, twin)
     assert max(*parts, adam) < 1e-5
-    return [
-        f"- loss, accuracy, gradient: {', '.join(f'{e:.1e}' for e in parts)}; twenty steps of Adam: {adam:.1e}"
-    ]
+    errors = ", ".join(f"{part:.1e}" for part in parts)
+    return [f"- loss, accuracy, gradient: {errors}; twenty steps of Adam: {adam:.1e}"]
 
 
 def check_layers() -> list[str]:
-    """The two-layer MLP with its dropouts, by formula in float64 under the masks that the kernels draw.
+    """Check the two-layer MLP with dropout by its formula in float64 and the masks of the kernels.
 
-    Which hidden values are above zero is taken from the kernel: at zero itself rounding decides.
+    Which hidden values are positive is taken from the kernel, because rounding decides at zero.
     """
     lines = []
     for n, features, width, classes in (
@@ -161,7 +159,8 @@ def check_layers() -> list[str]:
             worst = max(worst, *(error(a, b) for a, b in zip(parts, exact)))
         assert worst < 1e-5
         lines.append(
-            f"- two layers, {features} features, {width} hidden, {classes} classes, {n:,} rows: {worst:.1e}"
+            f"- two layers, {features} features, {width} hidden, {classes} classes, "
+            f"{n:,} rows: {worst:.1e}"
         )
     return lines
 
@@ -195,10 +194,11 @@ def gap(ours: list[list[float]], theirs: list[list[float]], epochs: int) -> floa
 
 
 def check_training() -> list[str]:
-    """Captured epochs of several runs on the GPU against plain epochs on the CPU; and the same bits twice.
+    """Compare captured epochs of several runs on the GPU with plain epochs on the CPU.
 
-    In float64 both must agree. In float32 rounding grows from epoch to epoch on any machine, so the GPU's distance
-    from float64 is held against the CPU's.
+    In float64 both must agree. In float32 rounding errors grow from epoch to epoch on any machine,
+    so the distance of the GPU from float64 is compared with that of the CPU. The same seeds must
+    give the same bits.
     """
     exact, ours = (
         losses("cuda", dtype, 200, together=True) for dtype in (torch.float64, torch.float32)
@@ -208,9 +208,10 @@ def check_training() -> list[str]:
         losses("cpu", dtype, 200, together=False) for dtype in (torch.float64, torch.float32)
     )
     lines = [
-        "| epochs | float64, GPU - CPU | float32 on the GPU, together | one by one | float32 on the CPU |"
+        "| epochs | float64, GPU - CPU | float32 on the GPU, together | one by one "
+        "| float32 on the CPU |",
+        "|---:|---:|---:|---:|---:|",
     ]
-    lines += ["|---:|---:|---:|---:|---:|"]
     for epochs in (1, 10, 50, 100, 200):
         drifts = [gap(run, cpu_exact, epochs) for run in (exact, ours, single, cpu)]
         lines.append(f"| {epochs} | " + " | ".join(f"{drift:.1e}" for drift in drifts) + " |")
@@ -260,7 +261,8 @@ def products() -> list[str]:
         once = (edges * 4 + 4 * x.numel() * 4) / bandwidth / 1e9
         gathered = edges * max(32, width * 4) / bandwidth / 1e9
         lines.append(
-            f"| {width} | {ours:.3f} | {theirs:.3f} | {theirs / ours:.1f} | {once:.3f} | {gathered:.3f} |"
+            f"| {width} | {ours:.3f} | {theirs:.3f} | {theirs / ours:.1f} | {once:.3f} "
+            f"| {gathered:.3f} |"
         )
     return lines
 
@@ -283,7 +285,8 @@ def checked() -> list[str]:
     return [
         f"# Kernels on {torch.cuda.get_device_name()}, torch {torch.__version__}",
         "",
-        "`python benchmarks/gpu_check.py`. Errors are norms relative to float64; the same input gave the same bits.",
+        "`python benchmarks/gpu_check.py`. Errors are norms relative to float64; the same input "
+        "gave the same bits.",
         "",
         "| graph | basis | width | terms | gradient |",
         "|---|---|---:|---:|---:|",
@@ -293,7 +296,8 @@ def checked() -> list[str]:
         *check_step(),
         *check_layers(),
         "",
-        "## Three runs on Cora without dropout: largest distance of a validation loss from float64's on the CPU",
+        "## Three runs on Cora without dropout: largest distance of a validation loss from "
+        "float64 on the CPU",
         "",
         *check_training(),
         "",
@@ -302,13 +306,15 @@ def checked() -> list[str]:
 
 def timed() -> list[str]:
     return [
-        f"# A sparse product at pokec's size, {torch.cuda.get_device_name()}, torch {torch.__version__}",
+        f"# A sparse product at the size of pokec, {torch.cuda.get_device_name()}, "
+        f"torch {torch.__version__}",
         "",
         "Milliseconds. `python benchmarks/gpu_check.py --products`",
         "",
-        "Ours is a whole step of the recurrence (product, scaling, minus the term before, two outputs); cuSPARSE's is",
-        "the product alone. Floors at the measured copy bandwidth: reading and writing everything once, and reading a",
-        "32-byte sector (or the row, where it is longer) for every edge.",
+        "Ours is a whole step of the recurrence (product, scaling, minus the previous term, two",
+        "outputs), that of cuSPARSE only the product. Lower bounds at the measured copy bandwidth:",
+        "reading and writing everything once, and reading a 32-byte sector (or the row, if it is",
+        "longer) for every edge.",
         "",
         "| width | ours | cuSPARSE | ratio | read once | a sector per edge |",
         "|---:|---:|---:|---:|---:|---:|",

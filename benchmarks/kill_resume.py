@@ -1,9 +1,9 @@
-"""Kill a table and a search at ten random moments each, go on every time, and compare with runs that were left alone.
+"""Kill a table and a search at ten random moments each, resume, and compare with whole runs.
 
     python benchmarks/kill_resume.py
 
-Each kill waits for a random number of records and then for a random part of a second, so that the command is at work
-and may be within a training or a write. Everything but times must be equal: records, tables, the settings found.
+Each kill waits for a random number of records and then for a random part of a second, so that it
+may interrupt a training or a write. Everything but times must be equal: records, tables, settings.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def killed(command: list[str], folder: Path, count: int, seconds: float) -> str:
-    """Kill the command when it has so many records, and a little later; of its worker processes nothing must remain."""
+    """Kill the command shortly after it has so many records; no worker process may remain."""
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -103,7 +103,10 @@ def content(folder: Path) -> dict[str, object]:
             with closing(
                 sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)
             ) as connection:
-                query = "SELECT key, config, json_remove(metrics, '$.seconds'), device FROM runs ORDER BY key"
+                query = (
+                    "SELECT key, config, json_remove(metrics, '$.seconds'), device FROM runs "
+                    "ORDER BY key"
+                )
                 made = connection.execute(
                     "SELECT 1 FROM sqlite_master WHERE name = 'runs'"
                 ).fetchone()

@@ -1,9 +1,10 @@
-"""Kill a training on a store at random moments and take it up again: are the files the same, byte for byte?
+"""Kill a training on a store at random moments, resume it, and compare the files byte by byte.
 
     python benchmarks/kill_training.py --kills 10
 
-Makes a store of the generated graph, trains on it once without and once with interruptions by SIGKILL, and compares
-weights, learning curves and coefficients. Writes ``benchmarks/results/kill_training.md``.
+Computes a store of the generated graph, trains on it once without and once with interruptions by
+SIGKILL, and compares weights, learning curves and coefficients. Writes
+``benchmarks/results/kill_training.md``.
 """
 
 import argparse
@@ -59,10 +60,10 @@ def interrupted(folder: Path, kills: int, rng: random.Random) -> list[str]:
     subprocess.run([*train, "--out", "whole"], **quiet, env=environment, check=True)
     whole = time.perf_counter() - began
     lines = [
-        "# Killed and taken up again",
+        "# Killed and resumed",
         "",
-        f"`python benchmarks/kill_training.py --kills {kills}`: three runs on a store of the generated graph, "
-        f"{whole:.0f} s without interruption; one thread.",
+        f"`python benchmarks/kill_training.py --kills {kills}`: three runs on a store of the "
+        f"generated graph, {whole:.0f} s without interruption; one thread.",
         "",
         "| kill | after s | finished runs | checkpoint of |",
         "|---:|---:|---:|---|",

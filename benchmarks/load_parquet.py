@@ -1,8 +1,9 @@
-"""How long does a graph of a million nodes and ten million links take to load from Parquet?
+"""Time to load a graph of a million nodes and ten million edges from Parquet.
 
-Compares ``load_dataset`` with reading the same two files with pyarrow alone, in turns, each in a process of its own,
-and states the peak memory of both. The best of several processes counts, since whatever else the machine does can only
-add to a time. Run: ``python benchmarks/load_parquet.py [--out benchmarks/results/load_parquet.md]``.
+Compares ``load_dataset`` with reading the same two files with pyarrow alone, in turns, each in a
+process of its own, and reports the peak memory of both. The best of several processes counts,
+because other work on the machine can only add to a time. Run:
+``python benchmarks/load_parquet.py [--out benchmarks/results/load_parquet.md]``.
 """
 
 import argparse
@@ -24,7 +25,7 @@ GOAL = 3.0  # times the plain read
 
 
 def write_graph(folder: Path, nodes: int, links: int, features: int, text_ids: bool) -> None:
-    """A random graph: ids, a label of ten classes, float32 features; each link once."""
+    """Write a random graph: ids, a label of ten classes, float32 features; each edge once."""
     rng = np.random.default_rng(0)
     ids = rng.permutation(nodes)
     names = pa.array([f"node-{i:07d}" for i in ids]) if text_ids else pa.array(ids)
@@ -36,7 +37,7 @@ def write_graph(folder: Path, nodes: int, links: int, features: int, text_ids: b
 
 
 def measure(what: str, folder: str) -> None:
-    """In a process of its own: seconds and peak memory above what the imports take."""
+    """Print seconds, and the peak memory beyond that of the imports, of this process."""
     import torch
 
     from nfgnn.data import load_dataset
@@ -55,8 +56,8 @@ def measure(what: str, folder: str) -> None:
     after = resource.getrusage(resource.RUSAGE_SELF)
     found = {
         "seconds": seconds,
-        "user": after.ru_utime
-        - before.ru_utime,  # the rest is mostly the kernel handing out fresh memory
+        # The rest of the time is mostly the kernel allocating memory.
+        "user": after.ru_utime - before.ru_utime,
         "peak_gib": (after.ru_maxrss - before.ru_maxrss) / 2**20,
         "nodes": size[0],
         "links": size[1],
@@ -65,7 +66,7 @@ def measure(what: str, folder: str) -> None:
 
 
 def compare(folder: Path, repeats: int) -> dict[str, dict[str, float]]:
-    """Both ways in turns, so that both meet the same state of the machine; the first turn warms the file cache."""
+    """Measure both in turns, in the same state of the machine; the first turn fills the cache."""
     runs: dict[str, list[dict[str, float]]] = {"pyarrow": [], "load_dataset": []}
     for turn in range(repeats + 1):
         for what, results in runs.items():
@@ -121,23 +122,25 @@ def _lines(
     lines = [
         "# Loading a large graph from Parquet",
         "",
-        f"{args.nodes:,} nodes, {args.links:,} links, each listed once; best of {args.repeats} processes, in turns.",
-        f"Machine: {os.cpu_count()} cores, {memory:.0f} GiB, CPU; Python {platform.python_version()}, "
-        f"pyarrow {pa.__version__}.",
-        "Peak memory is what comes on top of the imported libraries.",
+        f"{args.nodes:,} nodes, {args.links:,} edges, each listed once; best of {args.repeats} "
+        "processes, in turns.",
+        f"Machine: {os.cpu_count()} cores, {memory:.0f} GiB, CPU; "
+        f"Python {platform.python_version()}, pyarrow {pa.__version__}.",
+        "Peak memory is beyond that of the imported libraries.",
         "",
         "Command: `python benchmarks/load_parquet.py --out benchmarks/results/load_parquet.md`",
         "",
-        "| features | ids | files | pyarrow alone | `load_dataset` | ratio | ratio of user CPU time "
-        "| peak memory: pyarrow | `load_dataset` |",
+        "| features | ids | files | pyarrow alone | `load_dataset` | ratio "
+        "| ratio of user CPU time | peak memory: pyarrow | `load_dataset` |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for features, ids, size, found in rows:
         plain, ours = found["pyarrow"], found["load_dataset"]
         lines.append(
-            f"| {features} | {ids} | {size:.0f} MiB | {plain['seconds']:.2f} s | {ours['seconds']:.2f} s | "
-            f"{ours['seconds'] / plain['seconds']:.1f} | {ours['user'] / plain['user']:.1f} | "
-            f"{plain['peak_gib']:.2f} GiB | {ours['peak_gib']:.2f} GiB |"
+            f"| {features} | {ids} | {size:.0f} MiB "
+            f"| {plain['seconds']:.2f} s | {ours['seconds']:.2f} s "
+            f"| {ours['seconds'] / plain['seconds']:.1f} | {ours['user'] / plain['user']:.1f} "
+            f"| {plain['peak_gib']:.2f} GiB | {ours['peak_gib']:.2f} GiB |"
         )
     worst = max(
         found["load_dataset"]["seconds"] / found["pyarrow"]["seconds"] for *_, found in rows

@@ -1,8 +1,9 @@
-"""Memory of training at pokec's size on a GPU, stage by stage, beside Algorithm 1 as plain message passing.
+"""Memory of training at the size of pokec on a GPU, compared with plain message passing.
 
-    python benchmarks/peak_memory.py            needs a GPU; writes benchmarks/results/peak_memory.md
+    python benchmarks/peak_memory.py    needs a GPU; writes benchmarks/results/peak_memory.md
 
-GiB that tensors hold, the graph and its features included: at the end of a stage, and at most during it.
+GiB that tensors hold, including the graph and its features: at the end of every stage, and at most
+during it.
 """
 
 import argparse
@@ -24,10 +25,8 @@ class Stages:
         self.lines = ["| stage | held at its end | at most |", "|---|---:|---:|"]
 
     def note(self, stage: str) -> None:
-        held, most = (
-            torch.cuda.memory_allocated() / 2**30,
-            torch.cuda.max_memory_allocated() / 2**30,
-        )
+        held = torch.cuda.memory_allocated() / 2**30
+        most = torch.cuda.max_memory_allocated() / 2**30
         self.lines.append(f"| {stage} | {held:.2f} | {most:.2f} |")
         print(self.lines[-1], flush=True)
         gc.collect()
@@ -68,7 +67,8 @@ def main() -> None:
     epoch_ms("NFGNN", data, "cuda", 10)
     stages.note("NFGNN is trained")
     text = [
-        f"# Memory of training at pokec's size, {torch.cuda.get_device_name()}, torch {torch.__version__}",
+        f"# Memory of training at the size of pokec, {torch.cuda.get_device_name()}, "
+        f"torch {torch.__version__}",
         "",
         "`python benchmarks/peak_memory.py`. GiB, the graph and its features included.",
         "",

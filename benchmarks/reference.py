@@ -1,8 +1,8 @@
-"""What nfgnn is timed against: Algorithm 1 and PyTorch Geometric's models written the plain way.
+"""Baselines of the timings: Algorithm 1 and models of PyTorch Geometric, written the plain way.
 
-:class:`PlainNFGNN` follows the paper line by line with PyG's ``MessagePassing``: it normalises the graph in every
-forward pass, gathers and scatters along edges in every step, and keeps dense features. The training loop is the usual
-one: step, evaluation, ``.item()``.
+:class:`PlainNFGNN` follows the paper line by line with PyG's ``MessagePassing``: it normalises the
+graph in every forward pass, gathers and scatters along edges in every step, and keeps dense
+features. The training loop is the usual one: step, evaluation, ``.item()``.
 """
 
 import torch
@@ -25,9 +25,8 @@ class PlainNFConv(MessagePassing):
         index, norm = get_laplacian(
             edge_index, normalization="sym", dtype=x.dtype, num_nodes=x.shape[0]
         )
-        index, norm = add_self_loops(
-            index, norm, fill_value=-1.0, num_nodes=x.shape[0]
-        )  # L - I: λ_max = 2
+        # L - I, which assumes λ_max = 2.
+        index, norm = add_self_loops(index, norm, fill_value=-1.0, num_nodes=x.shape[0])
         terms = [x, self.propagate(index, x=x, norm=norm)]
         for _ in range(self.K - 1):
             terms.append(2 * self.propagate(index, x=terms[-1], norm=norm) - terms[-2])
@@ -46,11 +45,9 @@ class PlainNFGNN(nn.Module):
 
     def __init__(self, f: int, c: int, hidden: int = 64, K: int = 10) -> None:
         super().__init__()
-        self.lin1, self.lin2, self.prop = (
-            nn.Linear(f, hidden),
-            nn.Linear(hidden, c),
-            PlainNFConv(c, K),
-        )
+        self.lin1 = nn.Linear(f, hidden)
+        self.lin2 = nn.Linear(hidden, c)
+        self.prop = PlainNFConv(c, K)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         x = F.relu(self.lin1(F.dropout(x, 0.5, self.training)))
@@ -64,15 +61,15 @@ class PygNet(nn.Module):
         super().__init__()
         self.prop = None
         if kind == "GCN":
-            self.first, self.second = GCNConv(f, hidden), GCNConv(hidden, c)
+            self.first = GCNConv(f, hidden)
+            self.second = GCNConv(hidden, c)
         elif kind == "ChebNet":
-            self.first, self.second = ChebConv(f, hidden, K=3), ChebConv(hidden, c, K=3)
+            self.first = ChebConv(f, hidden, K=3)
+            self.second = ChebConv(hidden, c, K=3)
         else:
-            self.first, self.second, self.prop = (
-                nn.Linear(f, hidden),
-                nn.Linear(hidden, c),
-                APPNP(K, 0.1),
-            )
+            self.first = nn.Linear(f, hidden)
+            self.second = nn.Linear(hidden, c)
+            self.prop = APPNP(K, 0.1)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         edges = () if self.prop is not None else (edge_index,)

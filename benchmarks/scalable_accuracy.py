@@ -1,11 +1,12 @@
-"""The scalable model beside the standard one: a small search by validation, then the reported runs.
+"""Compare the scalable model with the standard one: a small search, then the reported runs.
 
-    python benchmarks/scalable_accuracy.py search cora --root DATA      # split seeds 0-9; prints the best settings
-    python benchmarks/scalable_accuracy.py report --root DATA           # ten runs from seed 1000 with the presets
+    python benchmarks/scalable_accuracy.py search cora --root DATA    split seeds 0-9
+    python benchmarks/scalable_accuracy.py report --root DATA         ten runs from seed 1000
 
-``search`` draws 20 settings, trains each on two splits and the best four on three more, and picks by mean validation
-accuracy; every value goes to ``benchmarks/results/scalable_search.json``. ``report`` writes
-``benchmarks/results/scalable_accuracy.json`` and ``.md``. Both take up where they were stopped.
+``search`` draws 20 settings, trains each on two splits and the best four on three more, and selects
+by mean validation accuracy; every value is written to ``benchmarks/results/scalable_search.json``.
+``report`` uses the presets and writes ``benchmarks/results/scalable_accuracy.json`` and ``.md``.
+Both resume after an interruption.
 """
 
 import argparse
@@ -110,7 +111,7 @@ def report(root: Path | None, runs: int) -> None:
             )
             for seed in range(1000 + len(entry["test_accuracy"]), 1000 + runs):
                 graph = split(data, "full", seed)
-                # The global filter takes the settings of the node-oriented one, which has no others here.
+                # The global filter has no presets of its own: it uses those of the other model.
                 settings = (
                     preset("ScalableNFGNN", dataset, "full") if model == "ScalablePolyGNN" else {}
                 )
@@ -130,16 +131,18 @@ def report(root: Path | None, runs: int) -> None:
 def machine() -> str:
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     processor = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    return f"One thread of an {processor} ({platform.system()}), torch {torch.__version__.split('+')[0]}"
+    version = torch.__version__.split("+")[0]
+    return f"One thread of an {processor} ({platform.system()}), torch {version}"
 
 
 def markdown(content: dict[str, Any]) -> str:
     lines = [
-        "# The scalable model beside the standard one",
+        "# The scalable and the standard model",
         "",
-        "Test accuracy in %, mean ± 95 % confidence interval of the mean over ten runs from seed 1000, protocol",
-        "`full`, preset `best` of each model; s: seconds of a training, mean. `ScalablePolyGNN` has the settings of",
-        f"`ScalableNFGNN` and one global filter. {content['machine']}; `{content['command']}`.",
+        "Test accuracy in %, mean ± 95 % confidence interval of the mean over ten runs from seed",
+        "1000, protocol `full`, preset `best` of each model; s: mean seconds of a training.",
+        "`ScalablePolyGNN` has the settings of `ScalableNFGNN` and one global filter. "
+        f"{content['machine']}; `{content['command']}`.",
         "",
         "| dataset | " + " | ".join(f"{model} | s" for model in MODELS) + " |",
         "|---|" + "---:|---:|" * len(MODELS),
