@@ -24,8 +24,7 @@ PRIVATE_IMPORTS = {
     "nn": 6,
     "store": 0,
     "training": 8,
-    "analysis": 2,
-    "explain": 12,
+    "explain": 1,
     "paper": 21,
     "cli": 27,
 }

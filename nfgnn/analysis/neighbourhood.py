@@ -114,5 +114,6 @@ def _one_hot(y: Tensor) -> sparse.csr_array:
 
 
 def _as_counts(reach: sparse.csr_array) -> sparse.csr_array:
+    """Return a boolean matrix as integers, since a boolean product would not count."""
     ones = np.ones(reach.nnz, dtype=np.int32)
     return sparse.csr_array((ones, reach.indices, reach.indptr), shape=reach.shape)

@@ -4,7 +4,8 @@
   the sentences of the report and ``analyze_page.py`` its HTML.
 - :mod:`nfgnn.explain.explorer` writes an interactive page about a run (``nfgnn explore``).
 - ``run_figure.py`` draws the learning curves and filters of a run (``nfgnn train``).
-- :mod:`nfgnn.explain.figures` draws figures of single graphs.
+- :mod:`nfgnn.explain.figures.degrees`, :mod:`nfgnn.explain.figures.homophily_histograms` and
+  :mod:`nfgnn.explain.figures.spectrum` draw figures of single graphs.
 - ``figure_style.py`` and ``page_style.py`` have the common style of figures and of HTML reports.
 """
 

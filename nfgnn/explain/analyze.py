@@ -74,6 +74,7 @@ def analyze_graph(data: Data, on_progress: OnProgress = _ignore_progress) -> dic
         weight,
         on_step=lambda step, steps: on_progress("spectrum", step, steps),
     )
+    # A figure takes a list of graphs; the figures of the paper show several.
     row = figures.spectrum.row(data.name, eigenvalues)
     analysis["figures"]["spectrum"] = {"graphs": [row]}
     analysis = _nan_to_none(analysis)
@@ -108,7 +109,10 @@ def _label_measures(data: Data, on_progress: OnProgress) -> tuple[dict[str, Any]
 
 def write_analysis(analysis: dict[str, Any], folder: Path) -> list[Path]:
     """Write ``index.html``, ``analysis.json`` and all figures; every file is written atomically."""
-    drawn = {name: figures.DRAW[name](rows) for name, rows in analysis["figures"].items()}
+    # Everything is drawn before anything is written.
+    drawn = {}
+    for name, rows in analysis["figures"].items():
+        drawn[name] = figures.DRAW[name](rows)
     make_folder(folder)
     page = folder / "index.html"
     numbers = folder / "analysis.json"

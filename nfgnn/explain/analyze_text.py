@@ -73,6 +73,7 @@ def _describe_without_labels(analysis: dict[str, Any]) -> dict[str, Any]:
 def _kind(room: str, adjusted: float | None) -> str:
     if room == "clear":
         return "mixed"
+    # With C balanced classes adjusted homophily ranges from -1 / (C - 1) to 1.
     if adjusted is None or -0.1 < adjusted < 0.2:
         return "indifferent"
     if adjusted < 0:
@@ -81,6 +82,7 @@ def _kind(room: str, adjusted: float | None) -> str:
 
 
 def _room(spread: dict[str, float | None]) -> str:
+    # Room needs both groups and variation beyond chance, so the weakest of the three decides.
     evidence = min(
         spread["above_half"] or 0.0,
         spread["below_chance"] or 0.0,

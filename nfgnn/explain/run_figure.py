@@ -1,6 +1,5 @@
 """The figure of a run: learning curves, and the filters that its nodes have learned."""
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,8 @@ class RunFigureData:
     """What the figure shows, as plain numbers."""
 
     title: str
-    curves: list[dict[str, np.ndarray]]
-    """One learning curve per seed: columns of ``history.csv``."""
+    curves: list[np.ndarray]
+    """One learning curve per seed: ``history.csv`` with its columns as fields."""
     best_epochs: list[int]
     frequencies: np.ndarray
     """λ, ``[points]``."""
@@ -49,7 +48,9 @@ def read_run(run: Path, homophily: np.ndarray, points: int = 101) -> RunFigureDa
     """Read the data of the figure from a run folder."""
     summary = read_summary(run)
     seeds = [run / f"seed-{seed}" for seed in summary["seeds"]]
-    curves = [_read_columns(seed / "history.csv") for seed in seeds]
+    curves = []
+    for seed in seeds:
+        curves.append(np.genfromtxt(seed / "history.csv", delimiter=",", names=True, ndmin=1))
     frequencies = torch.empty(0)
     responses = torch.empty(0, points)
     if (seeds[0] / "coefficients.npy").is_file():
@@ -79,12 +80,6 @@ def _title(summary: dict[str, Any]) -> str:
         accuracy += f" ± {100 * score['ci95']:.1f}"
     model = summary["config"]["model"]
     return f"{model} on {summary['dataset']} ({summary['protocol']}): {accuracy} %"
-
-
-def _read_columns(path: Path) -> dict[str, np.ndarray]:
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
 
 
 def draw_run(content: RunFigureData, path: Path) -> None:
@@ -119,8 +114,8 @@ def _draw_responses(figure: Any, ax: Any, content: RunFigureData) -> None:
     count = min(_MAX_CURVES, len(content.responses))
     nodes = np.linspace(0, len(content.responses) - 1, count).astype(int)
     # Nodes with extreme homophily are drawn last, on top of the others.
-    extremeness = np.abs(np.nan_to_num(content.homophily[nodes], nan=0.5) - 0.5)
-    nodes = nodes[np.argsort(extremeness, kind="stable")]
+    homophily = np.nan_to_num(content.homophily[nodes], nan=0.5)
+    nodes = nodes[np.argsort(np.abs(homophily - 0.5), kind="stable")]
     colours = mpl.colormaps["viridis"]
     for node in nodes:
         h = content.homophily[node]

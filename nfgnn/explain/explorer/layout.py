@@ -31,13 +31,15 @@ _CENTRE = 0.05
 def principal_components(psi: np.ndarray) -> tuple[np.ndarray, tuple[float, float]] | None:
     """Return coordinates ``[n, 2]`` and their shares of variance, or ``None`` for equal rows."""
     centred = psi.astype(np.float64) - psi.mean(0, dtype=np.float64)
+    # The covariance is small, unlike Ψ, so its eigenvectors are cheaper than an SVD of Ψ.
     variance, axes = np.linalg.eigh(centred.T @ centred / max(len(psi), 1))
     scale = max(1.0, float(np.square(psi, dtype=np.float64).mean()))
     if psi.shape[1] < 2 or variance[-1] <= 1e-12 * scale:
         return None
     axes = axes[:, :-3:-1]
     # The largest entry of an axis is positive, so that the signs do not depend on the solver.
-    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(2)])
+    largest = np.abs(axes).argmax(0)
+    axes = axes * np.sign(axes[largest, np.arange(2)])
     variance = variance.clip(0)
     first, second = variance[:-3:-1] / variance.sum()
     return centred @ axes, (float(first), float(second))
@@ -63,7 +65,8 @@ def force_layout(
         length = np.linalg.norm(force, axis=1, keepdims=True)
         # Steps get shorter until the layout comes to rest.
         temperature = 0.6 * (1 - step / steps)
-        place = place + force * np.minimum(1, temperature / np.maximum(length, 1e-9))
+        scale = np.minimum(1, temperature / np.maximum(length, 1e-9))
+        place = place + force * scale
         if on_step:
             on_step(step + 1, steps)
     return _clip_outliers(place)
@@ -92,24 +95,30 @@ def _repulsion(place: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """Return the repulsion of all nodes on every node, scaled to keep the map evenly dense."""
     n = len(place)
     low = place.min(0)
-    cell = max(float((place.max(0) - low).max()), 1e-6) / (_GRID - 1)
-    # Positions in cells; every node distributes its mass among the four corners of its cell.
+    extent = float((place.max(0) - low).max())
+    cell = max(extent, 1e-6) / (_GRID - 1)
     position = (place - low) / cell
-    corner = np.minimum(position.astype(np.int64), _GRID - 2)
-    inside = position - corner
-    density = np.zeros(_GRID * _GRID)
-    for dx in (0, 1):
-        for dy in (0, 1):
-            weight = np.abs(1 - dx - inside[:, 0]) * np.abs(1 - dy - inside[:, 1]) * mass
-            index = (corner[:, 0] + dx) * _GRID + corner[:, 1] + dy
-            density += np.bincount(index, weight, minlength=_GRID * _GRID)
     # The doubled grid keeps the convolution from wrapping around.
-    spectrum = fft.rfft2(density.reshape(_GRID, _GRID), (2 * _GRID, 2 * _GRID))
+    spectrum = fft.rfft2(_grid_density(position, mass), (2 * _GRID, 2 * _GRID))
     values = []
     for kernel in _kernels(cell):
         field = fft.irfft2(spectrum * kernel)[:_GRID, :_GRID]
         values.append(ndimage.map_coordinates(field, position.T, order=1, mode="nearest"))
-    return (np.stack(values, 1) / n * float(np.sqrt(n))).astype(np.float32)
+    scaled = np.stack(values, 1) / n * float(np.sqrt(n))
+    return scaled.astype(np.float32)
+
+
+def _grid_density(position: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Distribute the mass of every node among the four corners of its cell of the grid."""
+    corner = np.minimum(position.astype(np.int64), _GRID - 2)
+    x, y = (position - corner).T
+    density = np.zeros(_GRID * _GRID)
+    # At the rim x and y may exceed 1 by a rounding error, and masses must not be negative.
+    for dx, x_share in enumerate((np.abs(1 - x), x)):
+        for dy, y_share in enumerate((np.abs(1 - y), y)):
+            index = (corner[:, 0] + dx) * _GRID + corner[:, 1] + dy
+            density += np.bincount(index, x_share * y_share * mass, minlength=_GRID * _GRID)
+    return density.reshape(_GRID, _GRID)
 
 
 def _kernels(cell: float) -> list[np.ndarray]:

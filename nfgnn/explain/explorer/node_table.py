@@ -213,6 +213,7 @@ def _filter_layouts(runs: list[RunColumns]) -> list[Layout]:
         name = "filters" if len(runs) == 1 else f"filters of {run.name}"
         note = f"principal components of Ψ: {first} and {second} of its variance"
         layouts.append(Layout(name, note, place, equal_axes=False))
+        # Most filters are nearly equal and overlap on the map, unless they are placed by rank.
         ranks = place.argsort(axis=0, kind="stable").argsort(axis=0) + 1
         note = "ranks of the principal components of Ψ, which separate nodes with similar filters"
         layouts.append(Layout(f"{name}, ranked", note, ranks, equal_axes=False))

@@ -104,6 +104,7 @@ def render(content: dict[str, Any]) -> str:
         "DATA": json.dumps(content, allow_nan=False).replace("<", "\\u003c"),
         "SCRIPT": script,
     }
+    # One pass, so that marks like {{SCRIPT}} in the user's data are left alone.
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda mark: parts[mark[1]], _template("page.html"))
 
 
@@ -144,6 +145,7 @@ def _base64(values: np.ndarray) -> str:
 
 
 def _filter_content(filters: FilterColumns, shown: np.ndarray) -> dict[str, Any]:
+    # One row is enough if all nodes have the same filter.
     psi = filters.psi[:1] if filters.shared else filters.psi[shown]
     means = [None if np.isnan(mean).any() else mean.tolist() for mean in filters.class_means]
     return {

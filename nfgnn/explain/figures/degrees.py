@@ -12,6 +12,7 @@ from nfgnn.explain.figure_style import COLOURS, canvas, panels, title
 def row(name: str, edge_index: Tensor, num_nodes: int) -> dict[str, Any]:
     """Return the share of nodes in the bins [1, 2), [2, 4), [4, 8), … and of isolated nodes."""
     degrees, counts = (values.numpy() for values in degree_histogram(edge_index, num_nodes))
+    # Bins that double show heavy tails, which are common, at an even resolution.
     top = int(degrees.max()).bit_length()
     limits = [2**k for k in range(top + 1)]
     shares = np.zeros(0)

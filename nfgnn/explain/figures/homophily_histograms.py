@@ -13,7 +13,6 @@ from nfgnn.explain.figure_style import COLOURS, canvas, panels, title
 
 BINS = 20
 HOPS = ("1 hop", "within 2 hops")
-_LABELS = {"h": "same-class share h", "S": "label entropy S"}
 
 
 def row(name: str, counts: Sequence[Tensor], y: Tensor) -> dict[str, Any]:
@@ -58,9 +57,10 @@ def draw(rows: dict[str, Any]) -> Any:
         figure, axes = panels(plt, len(graphs), rows=2, width=width)
         for column, graph in zip(axes.T, graphs):
             column[0].set_title(title(graph["name"]))
-            for ax, (key, top) in zip(column, (("h", 1.0), ("S", graph["top"]))):
-                _draw_histograms(ax, graph[key], top)
-                ax.set_xlabel(_LABELS[key])
+            _draw_histograms(column[0], graph["h"], 1.0)
+            _draw_histograms(column[1], graph["S"], graph["top"])
+            column[0].set_xlabel("same-class share h")
+            column[1].set_xlabel("label entropy S")
         for ax in axes[:, 0]:
             ax.set_ylabel("share of nodes")
         axes[0, 0].legend(fontsize=8)
@@ -70,6 +70,7 @@ def draw(rows: dict[str, Any]) -> Any:
 def _draw_histograms(ax: Any, histograms: dict[str, Any], top: float) -> None:
     """Draw one outline per number of hops, with a vertical line at the mean."""
     edges = np.linspace(0, top, BINS + 1)
+    # Lines differ in colour and in dashes, for print in black and white.
     styles = zip(HOPS, COLOURS, ("-", "--"), (":", "-."))
     for hops, colour, outline, mean_line in styles:
         histogram = histograms[hops]
