@@ -19,14 +19,12 @@ from torch.profiler import ProfilerActivity, profile
 from nfgnn.training.batched import Member, _captured, _State
 
 ORDER = {
-    "_forward_kernel": [
-        "both layers, training and evaluation",
-        "weighted sum, training",
-        "weighted sum, evaluation",
-    ],
-    "_backward_kernel": ["weighted sum, gradient", "both layers, gradients"],
-    "_enter_kernel": ["into the recurrence", "into the adjoint"],
-    "_scores_kernel": ["loss, accuracy, gradient"] * 2,
+    "_mlp_kernel": ["both layers, training and evaluation"],
+    "_mlp_gradient_kernel": ["both layers, gradients"],
+    "_filter_kernel": ["weighted sum, training", "weighted sum, evaluation"],
+    "_filter_gradient_kernel": ["weighted sum, gradient"],
+    "_scale_rows_kernel": ["into the recurrence", "into the adjoint"],
+    "_loss_kernel": ["loss, accuracy, gradient"] * 2,
 }
 """What the kernels of one name do, in the order in which an epoch calls them."""
 

@@ -17,11 +17,11 @@ from torch_geometric.data import Data
 
 from nfgnn import load_dataset, split
 from nfgnn.data import FeatureScaling
-from nfgnn.kernels import gated_sum as gated_sum_triton
+from nfgnn.kernels import fused_mlp as mlp_kernel
 from nfgnn.kernels import recurrence as triton_backend
+from nfgnn.kernels import term_filter as term_filter_kernel
 from nfgnn.kernels import training_step
-from nfgnn.kernels import two_layer_mlp as two_layers_triton
-from nfgnn.nn.conv import gated_sum
+from nfgnn.nn.gates import term_filter
 from nfgnn.spectral import (
     BASES,
     CSR,
@@ -74,17 +74,19 @@ def check_parts() -> list[str]:
         torch.randn(900, 5, 64, device="cuda"),
     )
     members = error(
-        triton_backend.matmul_members(matrix, values, x),
-        torch_backend.matmul_members(matrix, values.double(), x.double()),
+        triton_backend.batched_matmul(matrix, values, x),
+        torch_backend.batched_matmul(matrix, values.double(), x.double()),
     )
     terms, grad = torch.randn(11, 5000, 3, 7, device="cuda"), torch.randn(5000, 3, 7, device="cuda")
     weight, gamma = torch.randn(3, 7, 2, device="cuda"), torch.randn(3, 11, 2, device="cuda")
     exact = [t.double() for t in (grad, terms, weight, gamma)]
-    forward = error(gated_sum_triton.forward(terms, weight, gamma), gated_sum._forward(*exact[1:]))
+    forward = error(
+        term_filter_kernel.forward(terms, weight, gamma), term_filter.forward(*exact[1:])
+    )
     backward = [
         error(a, b)
         for a, b in zip(
-            gated_sum_triton.backward(grad, terms, weight, gamma), gated_sum._backward(*exact)
+            term_filter_kernel.backward(grad, terms, weight, gamma), term_filter.backward(*exact)
         )
     ]
     assert max(members, forward, *backward) < 1e-5
@@ -138,15 +140,15 @@ def check_layers() -> list[str]:
         shapes = (2, width, features), (2, width), (2, classes, width), (2, classes)
         layers = [0.1 * torch.randn(shape, device="cuda") for shape in shapes]
         x, grad = torch.randn(n, features, device="cuda"), torch.randn(n, 2, classes, device="cuda")
-        out, held, hidden = two_layers_triton.forward(x, *layers, rates, seeds)
-        ours = two_layers_triton.backward(grad, x, hidden, layers[2], rates, seeds)
-        assert torch.equal(two_layers_triton.forward(x, *layers, rates, seeds)[0], out), (
+        out, held, hidden = mlp_kernel.forward(x, *layers, rates, seeds)
+        ours = mlp_kernel.backward(grad, x, hidden, layers[2], rates, seeds)
+        assert torch.equal(mlp_kernel.forward(x, *layers, rates, seeds)[0], out), (
             "the same seeds, the same bits"
         )
         worst = 0.0
         for run, rate in enumerate(rates.tolist()):
             first, second = (
-                two_layers_triton.kept(int(seed), n, columns, rate, "cuda")
+                mlp_kernel.kept(int(seed), n, columns, rate, "cuda")
                 for seed, columns in zip(seeds[run], (features, width))
             )
             w1, b1, w2, b2 = (part[run].double() for part in layers)

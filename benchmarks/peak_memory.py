@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 from epochs import PLAIN, config, epoch_ms, random_graph
 
+from nfgnn.kernels import degree_order
 from nfgnn.spectral import scaled_laplacian
-from nfgnn.spectral.node_order import degree_order
 from nfgnn.training.batched import Member, _captured, _State
 
 

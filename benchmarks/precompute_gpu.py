@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.nn.models.scalable import ScalableNFGNN
+from nfgnn.nn import ScalableNFGNN
 from nfgnn.spectral import ScaledLaplacian, each_term, resolve_basis
 from nfgnn.store import (
     MemoryRows,

@@ -16,8 +16,7 @@ import pytest
 
 from nfgnn.cli import app, main
 from nfgnn.data import PROTOCOLS, REGISTRY
-from nfgnn.nn import MODELS
-from nfgnn.nn.conv.gates import GATES
+from nfgnn.nn import GATES, MODELS
 from nfgnn.paper.table_registry import TABLES
 from nfgnn.spectral import BASES
 

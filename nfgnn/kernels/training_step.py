@@ -1,6 +1,8 @@
-"""What an epoch does beside the model, as three Triton kernels: loss with gradient and accuracy; the books; Adam.
+"""What an epoch computes beside the model, for many runs at once: loss, stopping rule, Adam.
 
-On a small graph an epoch is a chain of short kernels, so that their number decides how long it takes.
+An epoch of a small graph is a chain of short kernels whose number determines its time, so each of
+the three is one kernel. The twins in torch are ``nfgnn.training.fused_loss.scores``, ``_State.note``
+of ``nfgnn.training.batched`` and ``nfgnn.training.stacked_parameters.Adam``.
 """
 
 import torch
@@ -10,59 +12,69 @@ from torch import Tensor
 
 
 @triton.jit
-def _scores_kernel(  # type: ignore[no-untyped-def]
-    logits, weight, y, share, parts, gradient, n, runs, classes,
-    HAS_SHARE: tl.constexpr, NODES: tl.constexpr, CLASSES: tl.constexpr,
+def _loss_kernel(
+    logits, weight, y, smoothing, parts, gradient, n, runs, classes,
+    NODES: tl.constexpr, CLASSES: tl.constexpr,
 ):  # fmt: skip
-    """A block of nodes of one run. Its sums are left as a part, so that adding them up has a fixed order."""
-    block, run = tl.program_id(0), tl.program_id(1)
+    """Compute loss, accuracy and gradient of a block of nodes of one run.
+
+    The sums of a block are stored as partial sums, so that adding them up has a fixed order.
+    """
+    block = tl.program_id(0)
+    run = tl.program_id(1)
     node = block * NODES + tl.arange(0, NODES)
     c = tl.arange(0, CLASSES)
-    there, inside = node < n, c < classes
-    mask = there[:, None] & inside[None, :]
+    node_mask = node < n
+    class_mask = (c < classes)[None, :]
+    mask = node_mask[:, None] & class_mask
     place = (node.to(tl.int64) * runs + run)[:, None] * classes + c[None, :]
     z = tl.load(logits + place, mask=mask, other=float("-inf"))
-    z = tl.where(there[:, None], z, 0.0)  # no row without a number
-    label = tl.load(y + node, mask=there, other=0)
-    w = tl.load(weight + tl.cast(run, tl.int64) * n + node, mask=there, other=0.0)
+    z = tl.where(node_mask[:, None], z, 0.0)  # rows beyond the last node must stay finite
+    label = tl.load(y + node, mask=node_mask, other=0)
+    w = tl.load(weight + tl.cast(run, tl.int64) * n + node, mask=node_mask, other=0.0)
+
+    # Cross-entropy: log Σ exp(z) - z[label], with label smoothing.
     highest = tl.max(z, 1)
-    odds = tl.where(inside[None, :], tl.exp(z - highest[:, None]), 0.0)
+    odds = tl.where(class_mask, tl.exp(z - highest[:, None]), 0.0)
     total = tl.sum(odds, 1)
     log_total = tl.log(total) + highest
-    right = inside[None, :] & (c[None, :] == label[:, None])
+    right = class_mask & (c[None, :] == label[:, None])
     own = tl.sum(tl.where(right, z, 0.0), 1)
-    surprise = log_total - own
+    loss = log_total - own
     target = tl.where(right, 1.0, 0.0)
-    if HAS_SHARE:
-        s = tl.load(share + run)
-        mean = tl.sum(tl.where(inside[None, :], z, 0.0), 1) / classes
-        surprise += s * (own - mean)
+    if smoothing is not None:
+        s = tl.load(smoothing + run)
+        mean = tl.sum(tl.where(class_mask, z, 0.0), 1) / classes
+        loss += s * (own - mean)
         target = target * (1 - s) + s / classes
-    best = tl.min(
-        tl.where(inside[None, :] & (z == highest[:, None]), c[None, :], CLASSES), 1
-    )  # the first, as argmax
+
+    # The first of the highest logits wins, as in argmax.
+    best = tl.min(tl.where(class_mask & (z == highest[:, None]), c[None, :], CLASSES), 1)
     correct = tl.where(best == label, w, 0.0)
     part = parts + block * runs + run
-    tl.store(part, tl.sum(tl.where(w != 0, w * surprise, 0.0), 0))
+    tl.store(part, tl.sum(tl.where(w != 0, w * loss, 0.0), 0))
     tl.store(part + tl.num_programs(0) * runs, tl.sum(correct, 0))
-    step = tl.where(w[:, None] != 0, w[:, None] * (odds / total[:, None] - target), 0.0)
-    tl.store(gradient + place, step, mask=mask)
+    d_z = tl.where(w[:, None] != 0, w[:, None] * (odds / total[:, None] - target), 0.0)
+    tl.store(gradient + place, d_z, mask=mask)
 
 
 def scores(
     logits: Tensor, weight: Tensor, y: Tensor, share: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """See :func:`nfgnn.training.fused_loss.scores`."""
-    logits, weight = logits.contiguous(), weight.contiguous()
+    """Return loss, accuracy and gradient: see :func:`nfgnn.training.fused_loss.scores`."""
+    logits = logits.contiguous()
+    weight = weight.contiguous()
     n, runs, classes = logits.shape
     width = max(2, triton.next_power_of_2(classes))
-    nodes = (
-        max(1, min(512, 2048 // width)) if n * runs > 200_000 else max(1, min(64, 1024 // width))
-    )
+    if n * runs > 200_000:
+        nodes = max(1, min(512, 2048 // width))
+    else:
+        nodes = max(1, min(64, 1024 // width))
     blocks = triton.cdiv(n, nodes)
-    parts, gradient = logits.new_empty(2, blocks, runs), torch.empty_like(logits)
-    _scores_kernel[(blocks, runs)](
-        logits, weight, y, share, parts, gradient, n, runs, classes, share is not None, nodes, width,
+    parts = logits.new_empty(2, blocks, runs)
+    gradient = torch.empty_like(logits)
+    _loss_kernel[(blocks, runs)](
+        logits, weight, y, share, parts, gradient, n, runs, classes, nodes, width,
         num_warps=4 if nodes * width >= 1024 else 1,
     )  # fmt: skip
     loss, accuracy = parts.sum(1)
@@ -70,16 +82,21 @@ def scores(
 
 
 @triton.jit
-def _note_kernel(  # type: ignore[no-untyped-def]
-    train_loss, val_loss, accuracy, t, seen, window, active, epochs, best_loss, improved, runs, patience,
-    LENGTH: tl.constexpr,
+def _stopping_kernel(
+    train_loss, val_loss, accuracy, t, seen, window, active, epochs, best_loss, improved,
+    runs, patience, LENGTH: tl.constexpr,
 ):  # fmt: skip
+    """Record epoch t of one run and apply the stopping rule.
+
+    The validation loss belongs to the weights after step t - 1, the training loss to step t. The
+    window is a ring of the last ``patience`` validation losses.
+    """
     run = tl.program_id(0)
     now = tl.load(t)
     last = now - 1
     val = tl.load(val_loss + run)
     value = val.to(tl.float64)
-    going = tl.load(active + run) != 0
+    running = tl.load(active + run) != 0
     line = seen + now * 3 * runs + run
     tl.store(line, tl.load(train_loss + run).to(tl.float64))
     line = seen + tl.maximum(last, 0) * 3 * runs + run
@@ -89,41 +106,54 @@ def _note_kernel(  # type: ignore[no-untyped-def]
     before = tl.load(window + i * runs + run, mask=i < patience, other=0.0)
     mean = tl.sum(before, 0) / patience
     stop = (last >= patience) & (value > mean)
-    tl.debug_barrier()  # all of the window has been read
+    tl.debug_barrier()  # the whole window must be read before one of its values is replaced
     tl.store(window + ((last + patience) % patience) * runs + run, value)
-    tl.store(epochs + run, tl.where(going, now, tl.load(epochs + run)))
+    tl.store(epochs + run, tl.where(running, now, tl.load(epochs + run)))
     best = tl.load(best_loss + run)
-    better = going & (val < best) & (now > 0)
+    better = running & (val < best) & (now > 0)
     tl.store(best_loss + run, tl.where(better, val, best))
     tl.store(improved + run, better)
-    tl.store(active + run, going & (stop == 0))
+    tl.store(active + run, running & (stop == 0))
 
 
 def note(
-    train_loss: Tensor, val_loss: Tensor, accuracy: Tensor, t: Tensor, seen: Tensor, window: Tensor, active: Tensor,
-    epochs: Tensor, best_loss: Tensor, improved: Tensor,
-) -> None:  # fmt: skip
-    """Keep what an epoch tells, and who stops: see ``_State.note``."""
+    train_loss: Tensor,
+    val_loss: Tensor,
+    accuracy: Tensor,
+    t: Tensor,
+    seen: Tensor,
+    window: Tensor,
+    active: Tensor,
+    epochs: Tensor,
+    best_loss: Tensor,
+    improved: Tensor,
+) -> None:
+    """Record an epoch of all runs and stop those whose validation loss rises."""
     patience, runs = window.shape
-    train_loss, val_loss, accuracy = (
-        told.contiguous() for told in (train_loss, val_loss, accuracy)
-    )
-    _note_kernel[(runs,)](
-        train_loss, val_loss, accuracy, t, seen, window, active, epochs, best_loss, improved, runs, patience,
-        triton.next_power_of_2(patience), num_warps=1,
+    measured = [value.contiguous() for value in (train_loss, val_loss, accuracy)]
+    length = triton.next_power_of_2(patience)
+    _stopping_kernel[(runs,)](
+        *measured, t, seen, window, active, epochs, best_loss, improved, runs, patience, length,
+        num_warps=1,
     )  # fmt: skip
 
 
 @triton.jit
-def _adam_kernel(  # type: ignore[no-untyped-def]
-    theta, gradient, m, v, powers, lr, weight_decay, active, size, filter_start, BLOCK: tl.constexpr
-):
+def _adam_kernel(
+    theta, gradient, m, v, powers, lr, weight_decay, active, size, filter_start,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Update a block of the parameters of one run, if it is active.
+
+    ``lr`` and ``weight_decay`` are ``[runs, 2]``: for the network and, from ``filter_start`` on, for
+    the filter. ``powers`` holds β₁ᵗ and β₂ᵗ.
+    """
     run = tl.program_id(1)
     j = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = j < size
     place = tl.cast(run, tl.int64) * size + j
     group = run * 2 + (j >= filter_start).to(tl.int32)
-    going = tl.load(active + run) != 0
+    running = tl.load(active + run) != 0
     correction_1 = (1 - tl.load(powers)).to(tl.float32)
     correction_2 = tl.sqrt((1 - tl.load(powers + 1)).to(tl.float32))
     p = tl.load(theta + place, mask=inside, other=0.0)
@@ -134,26 +164,24 @@ def _adam_kernel(  # type: ignore[no-untyped-def]
     step = tl.load(lr + group) / correction_1 * m_now / (tl.sqrt(v_now) / correction_2 + 1e-8)
     tl.store(m + place, m_now, mask=inside)
     tl.store(v + place, v_now, mask=inside)
-    tl.store(theta + place, tl.where(going, p - step, p), mask=inside)
+    tl.store(theta + place, tl.where(running, p - step, p), mask=inside)
 
 
 def adam(
-    theta: Tensor, gradient: Tensor, m: Tensor, v: Tensor, powers: Tensor, lr: Tensor, weight_decay: Tensor,
-    active: Tensor, filter_start: int,
-) -> None:  # fmt: skip
-    """A step of all runs that are active: see :class:`nfgnn.training.stacked_parameters.Adam`."""
+    theta: Tensor,
+    gradient: Tensor,
+    m: Tensor,
+    v: Tensor,
+    powers: Tensor,
+    lr: Tensor,
+    weight_decay: Tensor,
+    active: Tensor,
+    filter_start: int,
+) -> None:
+    """Update the parameters ``[runs, size]`` of all active runs by one step of Adam."""
     runs, size = theta.shape
+    gradient = gradient.contiguous()
     _adam_kernel[(triton.cdiv(size, 1024), runs)](
-        theta,
-        gradient.contiguous(),
-        m,
-        v,
-        powers,
-        lr,
-        weight_decay,
-        active,
-        size,
-        filter_start,
-        1024,
-        num_warps=4,
-    )
+        theta, gradient, m, v, powers, lr, weight_decay, active, size, filter_start,
+        1024, num_warps=4,
+    )  # fmt: skip

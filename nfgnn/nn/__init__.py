@@ -1,24 +1,49 @@
-"""What is learned: filters as layers (:mod:`nfgnn.nn.conv`) and models made of them (:mod:`nfgnn.nn.models`)."""
+"""Layers, gates and models: features and edges in, logits out.
+
+:mod:`nfgnn.nn.conv` has the filters as layers, :mod:`nfgnn.nn.gates` the gates of :class:`NFConv`,
+:mod:`nfgnn.nn.models` the models. :class:`NodeModel` is the contract between models and trainers.
+"""
 
 from nfgnn.nn.conv import NFConv, PolyConv
 from nfgnn.nn.dropout import dropout
+from nfgnn.nn.gates import GATES, Gate
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.node_model import NodeModel, as_node_model
 
 # isort: split
-# After the base class and the layers, so that a model's file may import them from this package.
-from nfgnn.nn.models import MLP, MODELS, NFGNN, PolyGNN, ScalableNFGNN
+# The file of a model may import the names above from this package.
+from nfgnn.nn.models import (
+    LINK_CHOICES,
+    MLP,
+    MODELS,
+    NFGNN,
+    Decoupled,
+    ModelEntry,
+    PolyGNN,
+    Scalable,
+    ScalableNFGNN,
+    find_model,
+    register_model,
+)
 
 __all__ = [
+    "GATES",
+    "LINK_CHOICES",
     "MLP",
     "MODELS",
     "NFGNN",
+    "Decoupled",
+    "Gate",
     "Linear",
+    "ModelEntry",
     "NFConv",
     "NodeModel",
     "PolyConv",
     "PolyGNN",
+    "Scalable",
     "ScalableNFGNN",
     "as_node_model",
     "dropout",
+    "find_model",
+    "register_model",
 ]

@@ -6,16 +6,15 @@ import torch
 from torch import Tensor, strided
 from torch.autograd import Function
 
-from nfgnn.spectral import CSR
-from nfgnn.spectral.fast_apply import quick, transforming
+from nfgnn.spectral import CSR, fast_apply, transforming
 
 Rate = float | Tensor
-"""A dropout rate: a number, or under ``vmap`` a scalar tensor that may differ from run to run."""
+"""A dropout rate: a number, or under ``vmap`` a scalar tensor that may differ between runs."""
 
 
 def dropout(x: Tensor | CSR, p: Rate, training: bool) -> Tensor | CSR:
-    """Dropout; on a sparse matrix it draws for the stored values only, since a dropped zero is a zero."""
-    if not training or (isinstance(p, float | int) and p == 0):
+    """Apply dropout. In a sparse matrix only the stored values are dropped, the others are zero."""
+    if not training or _is_zero(p):
         return x
     if isinstance(x, Tensor) and x.layout == strided:
         return dropout_dense(x, p, training)
@@ -24,8 +23,8 @@ def dropout(x: Tensor | CSR, p: Rate, training: bool) -> Tensor | CSR:
 
 
 def dropout_dense(x: Tensor, p: Rate, training: bool) -> Tensor:
-    """Dropout of a dense tensor."""
-    if not training or (isinstance(p, float | int) and p == 0):
+    """Apply dropout to a dense tensor."""
+    if not training or _is_zero(p):
         return x
     if not x.requires_grad and not transforming():
         return _Dropout.forward(x, p)[0]
@@ -33,14 +32,21 @@ def dropout_dense(x: Tensor, p: Rate, training: bool) -> Tensor:
     return dropped
 
 
-@quick
+def _is_zero(p: Rate) -> bool:
+    return not isinstance(p, Tensor) and p == 0
+
+
+@fast_apply
 class _Dropout(Function):
-    """x times a random factor that is 0 with probability p and 1/(1 - p) otherwise."""
+    """x times a random factor that is 0 with probability p and 1/(1 - p) otherwise.
+
+    The second output is what the backward pass needs: the factors, or a mask.
+    """
 
     @staticmethod
     def forward(x: Tensor, p: Rate) -> tuple[Tensor, Tensor]:
         if x.is_cuda and not isinstance(p, Tensor):
-            return torch.native_dropout(x, p, True)  # one kernel
+            return torch.native_dropout(x, p, True)  # a single kernel
         factor = _random_factor(x, p)
         return x * factor, factor
 
@@ -54,7 +60,7 @@ class _Dropout(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, None]:
         (factor,) = ctx.saved_tensors
-        if factor.dtype == torch.bool:  # a mask; else factors with the scale in them
+        if factor.dtype == torch.bool:  # the mask of native_dropout
             return torch.ops.aten.native_dropout_backward(grad, factor, 1 / (1 - ctx.p)), None
         return grad * factor, None
 
@@ -62,10 +68,11 @@ class _Dropout(Function):
     def vmap(
         info: Any, in_dims: tuple[int | None, int | None], x: Tensor, p: Rate
     ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
-        """Every run draws its own factors, in the layout that x already has."""
+        """Draw factors for every run, in the layout that x already has."""
         dim = in_dims[0]
         if dim is None:
-            x, dim = x.expand(info.batch_size, *x.shape), 0
+            dim = 0
+            x = x.expand(info.batch_size, *x.shape)
         if isinstance(p, Tensor):
             shape = [1] * x.dim()
             shape[dim] = -1
@@ -77,8 +84,12 @@ def _random_factor(x: Tensor, p: Rate) -> Tensor:
     if x.is_cuda or isinstance(p, Tensor):
         kept = (torch.rand(x.shape, device=x.device) >= p).to(x.dtype)
     else:
-        # Four 16-bit draws from every 64-bit random number: several times faster than one draw an element.
+        # Four draws of 16 bits from every random number of 64 bits, which is several times faster
+        # than one draw per element.
         bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
         draws = bits.view(torch.int16)[: x.numel()].view(x.shape)
-        kept = torch.ge(draws, round(p * 2**16) - 2**15, out=torch.empty(x.shape, dtype=x.dtype))
-    return kept.mul_(1 / (1 - p) if not isinstance(p, float | int) or p < 1 else 0.0)
+        threshold = round(p * 2**16) - 2**15
+        kept = torch.ge(draws, threshold, out=torch.empty(x.shape, dtype=x.dtype))
+    if not isinstance(p, Tensor) and p >= 1:
+        return kept.mul_(0.0)
+    return kept.mul_(1 / (1 - p))

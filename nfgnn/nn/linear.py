@@ -1,4 +1,4 @@
-"""A linear map that takes sparse features as they are."""
+"""A linear map of dense or sparse features."""
 
 from torch import Tensor, nn, strided
 
@@ -6,11 +6,11 @@ from nfgnn.spectral import CSR
 
 
 class Linear(nn.Linear):
-    """:class:`torch.nn.Linear` that also takes a sparse input, at the cost of its stored values only."""
+    """:class:`torch.nn.Linear` that also takes sparse input, at the cost of its stored values."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__(in_features, out_features, bias)
-        # Same values and shape, but column by column in memory: the sparse product reads the transpose.
+        # Stored column by column, because the sparse product reads the transpose.
         self.weight = nn.Parameter(self.weight.detach().T.contiguous().T)
 
     def forward(self, input: Tensor | CSR) -> Tensor:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from nfgnn.nn.conv.gates import GATES
+from nfgnn.nn import GATES
 
 BEST_OTHER = "the best other model"
 

@@ -1,13 +1,15 @@
-"""The sparse operator and the recurrence that runs a basis on it.
+r"""Spectral mathematics on tensors: the scaled Laplacian, polynomial bases and the recurrence.
 
-:func:`scaled_laplacian` turns ``edge_index`` into the operator once; :func:`polynomial_terms` gives the terms
-:math:`p_k(\\tilde L) X` of any basis with K sparse products, and their gradient with K more. :class:`CSR` is the sparse
-matrix underneath, shared with sparse node features.
+:func:`scaled_laplacian` turns ``edge_index`` into the operator. :func:`polynomial_terms` returns the
+terms :math:`p_k(\tilde L) X` of a basis (:mod:`nfgnn.spectral.bases`) with K sparse products, and
+their gradient with K more. :class:`CSR` is the sparse matrix of graphs and of sparse features.
+:mod:`nfgnn.spectral.response` has the frequency responses that filters start from.
 """
 
+from nfgnn.spectral.autograd import fast_apply, join_runs, transforming
+from nfgnn.spectral.backend import serves_triton
 from nfgnn.spectral.bases import (
     BASES,
-    RESPONSES,
     Basis,
     Bernstein,
     Chebyshev,
@@ -16,24 +18,24 @@ from nfgnn.spectral.bases import (
     Monomial,
     Response,
     chebyshev_nodes,
-    initial_response,
     resolve_basis,
 )
 from nfgnn.spectral.csr import CSR
 from nfgnn.spectral.lanczos import largest_eigenvalue
 from nfgnn.spectral.laplacian import LambdaMax, ScaledLaplacian, normalised, scaled_laplacian
 from nfgnn.spectral.recurrence import (
-    Table,
     each_term,
-    folded_table,
     mix_terms,
     mixing_matrix,
     neighbourhood_means,
     paired_terms,
     polynomial_terms,
+    recurrence_table,
     recurrence_terms,
 )
-from nfgnn.spectral.torch_backend import step
+from nfgnn.spectral.response import RESPONSES, initial_response
+from nfgnn.spectral.torch_backend import Table
+from nfgnn.spectral.torch_backend import step as recurrence_step
 
 __all__ = [
     "BASES",
@@ -51,8 +53,9 @@ __all__ = [
     "Table",
     "chebyshev_nodes",
     "each_term",
-    "folded_table",
+    "fast_apply",
     "initial_response",
+    "join_runs",
     "largest_eigenvalue",
     "mix_terms",
     "mixing_matrix",
@@ -60,8 +63,11 @@ __all__ = [
     "normalised",
     "paired_terms",
     "polynomial_terms",
+    "recurrence_step",
+    "recurrence_table",
     "recurrence_terms",
     "resolve_basis",
     "scaled_laplacian",
-    "step",
+    "serves_triton",
+    "transforming",
 ]

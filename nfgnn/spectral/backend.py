@@ -1,6 +1,7 @@
-"""Which implementation of the sparse products serves a tensor.
+"""Choose the implementation of sparse products and recurrences for a tensor.
 
-A backend is a module with five functions: ``terms``, ``each_term``, ``adjoint``, ``matmul`` and ``matmul_members``.
+A backend is a module with the functions ``terms``, ``each_term``, ``adjoint``, ``matmul`` and
+``batched_matmul``.
 """
 
 from functools import cache
@@ -14,16 +15,16 @@ from nfgnn.spectral import torch_backend
 
 
 def backend(x: Tensor) -> ModuleType:
-    """Triton on a GPU, torch elsewhere."""
+    """Return the Triton kernels for tensors on a GPU, and torch for all others."""
     if not (x.is_cuda and x.dtype in (torch.float32, torch.float64) and _has_triton()):
         return torch_backend
-    from nfgnn.kernels import recurrence as triton_backend
+    from nfgnn.kernels import recurrence
 
-    return triton_backend
+    return recurrence
 
 
 def serves_triton(x: Tensor) -> bool:
-    """Whether the kernels around the products run on this tensor: float32 on a GPU, and Triton installed."""
+    """Return whether the other kernels serve a tensor: float32 on a GPU, with Triton installed."""
     return x.is_cuda and x.dtype == torch.float32 and _has_triton()
 
 

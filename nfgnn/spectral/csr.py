@@ -1,4 +1,4 @@
-"""Sparse matrices in compressed rows, for the graph and for sparse features alike."""
+"""Sparse matrices in compressed rows, for graphs and for sparse features."""
 
 from typing import Any
 
@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from nfgnn.spectral.autograd import fast_apply, fold_columns, unfold_columns
 from nfgnn.spectral.backend import backend
-from nfgnn.spectral.columns import fold, unfold
-from nfgnn.spectral.fast_apply import quick
 from nfgnn.tensor_cache import TensorCache
 
 _CACHE = TensorCache()
@@ -16,10 +15,17 @@ _INT32_MAX = 2**31 - 1
 
 
 class CSR:
-    """A constant sparse matrix with fast products from the left, itself and transposed.
+    """A constant sparse matrix with fast products from the left, also of its transpose.
 
-    Indices are int32 where they fit, because both the CPU's and the GPU's libraries read them fastest. The transpose
-    is made once, on first use; of a symmetric matrix, whose rows are sorted, it is the matrix itself.
+    Indices are int32 where they fit, which the libraries for CPU and GPU read fastest. The transpose
+    is built on first use. That of a symmetric matrix is the matrix itself.
+
+    Args:
+        indptr, indices, values: the compressed rows.
+        shape: number of rows and columns.
+        varying: whether other matrices of the same pattern have other values, see
+            :meth:`with_values`.
+        symmetric: whether the matrix equals its transpose and its rows are sorted.
     """
 
     def __init__(
@@ -32,11 +38,13 @@ class CSR:
         symmetric: bool = False,
     ) -> None:
         index = torch.int32 if max(*shape, indices.numel()) <= _INT32_MAX else torch.int64
-        # Converted only where needed: inside a transformation even a conversion to the same type would wrap them.
+        # Under a transformation, even a conversion to the same type would wrap the tensors.
         self.indptr = indptr if indptr.dtype == index else indptr.to(index)
         self.indices = indices if indices.dtype == index else indices.to(index)
         self.values = values
-        self.shape, self.varying, self.symmetric = shape, varying, symmetric
+        self.shape = shape
+        self.varying = varying
+        self.symmetric = symmetric
         self._transpose: tuple[CSR, Tensor] | None = None
         self._tensor: Tensor | None = None
 
@@ -44,25 +52,25 @@ class CSR:
     def from_sorted(
         cls, row: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]
     ) -> "CSR":
-        """From coordinates that are sorted by row."""
+        """Return the matrix with these entries, which are sorted by row."""
         counts = torch.bincount(row, minlength=shape[0])
-        return cls(torch.cat([counts.new_zeros(1), counts.cumsum(0)]), column, values, shape)
+        indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        return cls(indptr, column, values, shape)
 
     @classmethod
     def from_tensor(cls, x: Tensor) -> "CSR":
-        """From a torch sparse tensor; the same tensor gives the same object again."""
+        """Return a sparse torch tensor as a matrix, cached for the life of the tensor."""
 
         def make() -> CSR:
             csr = x if x.layout == torch.sparse_csr else x.to_sparse_csr()
-            return cls(
-                csr.crow_indices(), csr.col_indices(), csr.values(), (x.shape[0], x.shape[1])
-            )
+            shape = (x.shape[0], x.shape[1])
+            return cls(csr.crow_indices(), csr.col_indices(), csr.values(), shape)
 
         return _CACHE.lookup((x,), None, make)
 
     @property
     def tensor(self) -> Tensor:
-        """The matrix as torch's own sparse CSR tensor, sharing memory."""
+        """The matrix as a sparse CSR tensor of torch, which shares its memory."""
         if self._tensor is None:
             self._tensor = torch.sparse_csr_tensor(
                 self.indptr, self.indices, self.values, self.shape, check_invariants=False
@@ -74,46 +82,53 @@ class CSR:
         if self.symmetric:
             return self
         transposed, order = self._transposed()
-        return (
-            transposed.with_values(self.values.index_select(0, order))
-            if self.varying
-            else transposed
-        )
+        if not self.varying:
+            return transposed
+        return transposed.with_values(self.values.index_select(0, order))
 
     def _transposed(self) -> tuple["CSR", Tensor]:
-        """The transpose (where values vary: its pattern), and the order in which it holds this matrix' values."""
+        """Return the transpose and the order of this matrix' values in it.
+
+        Of the transpose of a varying matrix only the pattern is meaningful.
+        """
         if self._transpose is None:
             counts = self.indptr.diff().long()
             row = torch.repeat_interleave(torch.arange(self.shape[0], device=counts.device), counts)
             order = torch.argsort(self.indices, stable=True)
+            column = self.indices[order].long()
             shape = (self.shape[1], self.shape[0])
-            matrix = CSR.from_sorted(
-                self.indices[order].long(), row[order], self.values[order], shape
-            )
+            matrix = CSR.from_sorted(column, row[order], self.values[order], shape)
             self._transpose = (matrix, order)
         return self._transpose
 
     def with_values(self, values: Tensor) -> "CSR":
-        """The same pattern under other values, which may be a batch of them under ``vmap``."""
+        """Return a matrix of the same pattern with other values, which ``vmap`` may batch."""
         copy = CSR(self.indptr, self.indices, values, self.shape, varying=True)
         copy._transpose = self._transposed()
         return copy
 
     def __matmul__(self, x: Tensor) -> Tensor:
-        """The product with a dense matrix, differentiable in that matrix."""
-        return _Product.apply(x, self.values, self)  # type: ignore[no-any-return]
+        """Return the product with a dense matrix, differentiable in that matrix."""
+        product: Tensor = _Product.apply(x, self.values, self)
+        return product
 
     def __repr__(self) -> str:
         return f"CSR(shape={self.shape}, nnz={self.values.numel()}, dtype={self.values.dtype})"
 
 
-@quick
+@fast_apply
 class _Product(Function):
-    """Y = S X with dX = Sᵀ dY. A batch of X is one product over all its columns; a batch of values is one each."""
+    """Y = S X with dX = Sᵀ dY.
+
+    Under ``vmap``, a batch of X is one product over the columns of all; a batch of values is one
+    product for each.
+    """
 
     @staticmethod
     def forward(x: Tensor, values: Tensor, matrix: CSR) -> Tensor:
-        out: Tensor = backend(x).matmul(matrix.with_values(values) if matrix.varying else matrix, x)
+        if matrix.varying:
+            matrix = matrix.with_values(values)
+        out: Tensor = backend(x).matmul(matrix, x)
         return out
 
     @staticmethod
@@ -137,24 +152,24 @@ class _Product(Function):
         values: Tensor,
         matrix: CSR,
     ) -> tuple[Tensor, int]:
-        if in_dims[1] is None:
-            return unfold(_Product.apply(fold(x, in_dims[0]), values, matrix), info.batch_size), 1
-        x = (
-            x.unsqueeze(1).expand(-1, info.batch_size, -1)
-            if in_dims[0] is None
-            else x.movedim(in_dims[0], 1)
-        )
-        return _MemberProduct.apply(x, values.movedim(in_dims[1], 0), matrix), 1
+        x_dim, values_dim, _ = in_dims
+        if values_dim is None:
+            product = _Product.apply(fold_columns(x, x_dim), values, matrix)
+            return unfold_columns(product, info.batch_size), 1
+        if x_dim is None:
+            x = x.unsqueeze(1).expand(-1, info.batch_size, -1)
+        else:
+            x = x.movedim(x_dim, 1)
+        return _BatchedProduct.apply(x, values.movedim(values_dim, 0), matrix), 1
 
 
-@quick
-class _MemberProduct(Function):
-    """The products of a batch of values with a batch of matrices ``[rows, batch, columns]``; gradient for the
-    latter."""
+@fast_apply
+class _BatchedProduct(Function):
+    """Products of a batch of values with a batch of matrices ``[rows, batch, columns]``."""
 
     @staticmethod
     def forward(x: Tensor, values: Tensor, matrix: CSR) -> Tensor:
-        out: Tensor = backend(x).matmul_members(matrix, values, x)
+        out: Tensor = backend(x).batched_matmul(matrix, values, x)
         return out
 
     @staticmethod
@@ -166,4 +181,4 @@ class _MemberProduct(Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         transpose, order = ctx.matrix._transposed()
         (values,) = ctx.saved_tensors
-        return _MemberProduct.apply(grad, values[:, order], transpose), None, None
+        return _BatchedProduct.apply(grad, values[:, order], transpose), None, None

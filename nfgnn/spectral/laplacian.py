@@ -1,4 +1,4 @@
-"""The scaled Laplacian of a graph, built once."""
+"""The scaled Laplacian of a graph."""
 
 from itertools import pairwise
 from typing import Literal
@@ -12,8 +12,10 @@ from nfgnn.spectral.lanczos import largest_eigenvalue
 from nfgnn.tensor_cache import TensorCache
 
 LambdaMax = float | Literal["estimate"]
+"""The assumed largest eigenvalue of the Laplacian: a number, or estimated by the Lanczos method."""
+
 _CACHE = TensorCache()
-_BLOCK = 2**22  # entries that are normalised at a time
+_BLOCK = 2**22  # number of entries that are normalised at a time
 
 
 class ScaledLaplacian:
@@ -24,16 +26,17 @@ class ScaledLaplacian:
         \tilde L = \frac{2}{\lambda_{\max}} L - I
                  = \Big(\frac{2}{\lambda_{\max}} - 1\Big) I - \frac{2}{\lambda_{\max}} \hat A
 
-    A node without neighbours has an all-zero row in :math:`\hat A`. The spectrum of :math:`\tilde L` lies in
-    :math:`[-1, 1]` for :math:`\lambda_{\max} = 2`, the default, which no graph exceeds; then
-    :math:`\tilde L = -\hat A`. A smaller value, given or estimated, stretches the spectrum over the whole interval.
-    Only :math:`\hat A` is stored; scale and shift go into the recurrence (:func:`fold_table`).
+    A node without neighbours has an all-zero row in :math:`\hat A`. With the default
+    :math:`\lambda_{\max} = 2`, which no graph exceeds, the spectrum of :math:`\tilde L` lies in
+    :math:`[-1, 1]` and :math:`\tilde L = -\hat A`. A smaller value stretches the spectrum over the
+    whole interval. Only :math:`\hat A` is stored. The recurrence takes care of scale and shift
+    (:func:`~nfgnn.spectral.recurrence_table`).
 
     Args:
         indptr, indices: the pattern of A in compressed rows.
         weight: the values of A; ``None`` stands for ones.
         scale: the diagonal of :math:`D^{-1/2}` in float64.
-        lambda_max: the largest eigenvalue of L that is assumed.
+        lambda_max: the assumed largest eigenvalue of L.
     """
 
     def __init__(
@@ -44,7 +47,10 @@ class ScaledLaplacian:
         scale: Tensor,
         lambda_max: float = 2.0,
     ) -> None:
-        self.indptr, self.indices, self.weight, self.scale = indptr, indices, weight, scale
+        self.indptr = indptr
+        self.indices = indices
+        self.weight = weight
+        self.scale = scale
         self.lambda_max = float(lambda_max)
         self._adjacency: dict[torch.dtype, CSR] = {}
         self._degree: Tensor | None = None
@@ -61,34 +67,29 @@ class ScaledLaplacian:
         return self._degree
 
     def adjacency(self, dtype: torch.dtype) -> CSR:
-        r""":math:`\hat A`, normalised in float64 and then rounded; kept for the next call."""
+        r"""Return :math:`\hat A`, normalised in float64 and then rounded. It is built once."""
         if dtype not in self._adjacency:
-            n = self.num_nodes
-            self._adjacency[dtype] = CSR(
-                self.indptr, self.indices, self._values(dtype), (n, n), symmetric=True
-            )
+            shape = (self.num_nodes, self.num_nodes)
+            values = self._values(dtype)
+            matrix = CSR(self.indptr, self.indices, values, shape, symmetric=True)
+            self._adjacency[dtype] = matrix
         return self._adjacency[dtype]
 
     def _values(self, dtype: torch.dtype) -> Tensor:
-        """The entries of Â, a block of rows at a time: in float64 all at once they would outweigh the graph."""
+        """Return the entries of Â, computed in blocks: in float64 they would outweigh the graph."""
         values = torch.empty(self.indices.numel(), dtype=dtype, device=self.scale.device)
-        blocks = -(-values.numel() // _BLOCK)
-        bounds = (
-            [self.num_nodes * i // blocks for i in range(blocks + 1)]
-            if blocks > 1
-            else [0, self.num_nodes]
-        )
+        blocks = max(1, -(-values.numel() // _BLOCK))
+        bounds = [self.num_nodes * i // blocks for i in range(blocks + 1)]
         for first, last in pairwise(bounds):
-            start, stop = int(self.indptr[first]), int(self.indptr[last])
-            weight = None if self.weight is None else self.weight[start:stop]
-            block = normalised(
+            start = int(self.indptr[first])
+            stop = int(self.indptr[last])
+            values[start:stop] = normalised(
                 self.indptr[first : last + 1],
                 self.indices[start:stop],
-                weight,
+                None if self.weight is None else self.weight[start:stop],
                 self.scale[first:last],
                 self.scale,
             )
-            values[start:stop] = block
         return values
 
     def __matmul__(self, x: Tensor) -> Tensor:
@@ -102,16 +103,15 @@ class ScaledLaplacian:
 def normalised(
     indptr: Tensor, indices: Tensor, weight: Tensor | None, own: Tensor, scale: Tensor
 ) -> Tensor:
-    r"""The entries :math:`d_i^{-1/2} a_{ij} d_j^{-1/2}` of a block of rows in float64; ``own`` is the rows' own
-    :math:`d_i^{-1/2}`."""
+    r"""Return the entries :math:`d_i^{-1/2} a_{ij} d_j^{-1/2}` of a block of rows in float64.
+
+    Args:
+        indptr, indices, weight: the rows.
+        own: :math:`d_i^{-1/2}` of the rows.
+        scale: :math:`d_j^{-1/2}` of all nodes.
+    """
     values = torch.repeat_interleave(own, indptr.diff()) * scale.index_select(0, indices)
     return values if weight is None else values * weight
-
-
-def fold_table(table: Tensor, lambda_max: float) -> list[tuple[float, float, float]]:
-    r"""A basis' table in :math:`\tilde L` as the same table in :math:`\hat A`."""
-    stretch = 2 / lambda_max
-    return [(-a * stretch, a * (stretch - 1) + b, c) for a, b, c in table.tolist()]
 
 
 def scaled_laplacian(
@@ -121,29 +121,24 @@ def scaled_laplacian(
     self_loops: bool = False,
     lambda_max: LambdaMax = 2.0,
 ) -> ScaledLaplacian:
-    """The scaled Laplacian of an undirected graph; the same tensors give the same object again.
+    """Return the scaled Laplacian of an undirected graph, cached for the life of its tensors.
 
     Args:
-        edge_index: ``[2, num_edges]``, both directions of every edge. Repeated edges add up, self-loops are dropped.
-            An operator made before passes through.
+        edge_index: ``[2, num_edges]``, both directions of every edge. Repeated edges add up,
+            self-loops are dropped. An operator is returned as it is.
         edge_weight: ``[num_edges]``, non-negative.
         num_nodes: number of nodes; by default the largest index plus one.
-        self_loops: add a loop of weight one to every node before normalising, as GCN and GPRGNN do.
-        lambda_max: the largest eigenvalue assumed: a number, or ``"estimate"`` (Lanczos).
+        self_loops: whether to add a loop of weight one to every node, as GCN and GPRGNN do.
+        lambda_max: the assumed largest eigenvalue: a number, or ``"estimate"`` (Lanczos).
     """
     if isinstance(edge_index, ScaledLaplacian):
         return edge_index
-    n = (
-        num_nodes
-        if num_nodes is not None
-        else int(edge_index.max()) + 1
-        if edge_index.numel()
-        else 0
-    )
-    options = (n, self_loops, lambda_max)
+    if num_nodes is None:
+        num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
+    n = num_nodes
     return _CACHE.lookup(
         (edge_index, edge_weight),
-        options,
+        (n, self_loops, lambda_max),
         lambda: _build(edge_index, edge_weight, n, self_loops, lambda_max),
     )
 
@@ -170,7 +165,11 @@ def _build(
             weight = torch.cat([weight, weight.new_ones(n)])[order]
     indptr = torch.searchsorted(key, torch.arange(n + 1, device=key.device) * n)
     pattern = CSR(indptr, key % max(n, 1), key, (n, n))
-    degree = indptr.diff().double() if weight is None else _row_sums(weight, indptr)
+    if weight is None:
+        degree = indptr.diff().double()
+    else:
+        # Unlike index_add, segment_reduce sums in a fixed order on a GPU.
+        degree = torch.segment_reduce(weight, "sum", offsets=indptr, initial=0.0)
     scale = torch.where(degree > 0, degree.rsqrt(), 0.0)
     operator = ScaledLaplacian(pattern.indptr, pattern.indices, weight, scale)
     if lambda_max == "estimate":
@@ -182,18 +181,17 @@ def _build(
 def _entries(
     edge_index: Tensor, edge_weight: Tensor | None, n: int
 ) -> tuple[Tensor, Tensor | None]:
-    """The entries of A: their places ``row · n + column`` in order, each once, and their values; ``None`` for ones.
+    """Return the distinct entries of A as sorted keys ``row · n + column``, and their values.
 
-    One number for an entry, since a large graph's edges are the most memory that is needed anywhere.
+    The values are ``None`` if all are one. An entry is one number, because the edges of a large
+    graph determine the peak memory.
     """
     keep = edge_index[0] != edge_index[1]
     if not bool(keep.all()):
-        edge_index, edge_weight = (
-            edge_index[:, keep],
-            None if edge_weight is None else edge_weight[keep],
-        )
-    key = edge_index[0].long() * n + edge_index[1]
+        edge_index = edge_index[:, keep]
+        edge_weight = None if edge_weight is None else edge_weight[keep]
     if edge_weight is None:
+        key = edge_index[0].long() * n + edge_index[1]
         distinct = torch.unique(key)
         if distinct.numel() == key.numel():
             return distinct, None
@@ -201,11 +199,6 @@ def _entries(
         return distinct, counts.double()
     index, weight = coalesce(edge_index, edge_weight.detach().double(), num_nodes=n)
     return index[0] * n + index[1], None if bool((weight == 1).all()) else weight
-
-
-def _row_sums(values: Tensor, indptr: Tensor) -> Tensor:
-    """In a fixed order, which adding at places does not have on a GPU."""
-    return torch.segment_reduce(values, "sum", offsets=indptr, initial=0.0)
 
 
 def _check_symmetric(key: Tensor, weight: Tensor | None, n: int) -> None:
@@ -217,6 +210,7 @@ def _check_symmetric(key: Tensor, weight: Tensor | None, n: int) -> None:
         same = torch.equal(mirrored, key) and torch.allclose(weight[order], weight)
     if not same:
         raise ValueError(
-            "edge_index must hold both directions of every edge with equal weight: "
-            "a spectral filter is defined for undirected graphs (torch_geometric.utils.to_undirected makes one)"
+            "edge_index must hold both directions of every edge with equal weight, because a "
+            "spectral filter is defined for undirected graphs "
+            "(torch_geometric.utils.to_undirected makes one)"
         )

@@ -1,4 +1,4 @@
-"""The one engine: a basis' recurrence, and its adjoint as backward pass."""
+"""The engine: the recurrence of a basis, with its adjoint as backward pass."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -8,77 +8,72 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from nfgnn.spectral.autograd import fast_apply, fold_columns, unfold_columns
 from nfgnn.spectral.backend import backend
 from nfgnn.spectral.bases import Basis
-from nfgnn.spectral.columns import fold, unfold
 from nfgnn.spectral.csr import CSR
-from nfgnn.spectral.fast_apply import quick
-from nfgnn.spectral.laplacian import ScaledLaplacian, fold_table
-
-Table = list[tuple[float, float, float]]
-"""Rows (a, b, c) of a recurrence in Â: see :func:`~nfgnn.spectral.laplacian.fold_table`."""
+from nfgnn.spectral.laplacian import ScaledLaplacian
+from nfgnn.spectral.torch_backend import Table
 
 
 def polynomial_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int) -> Tensor:
-    r"""All terms :math:`X^{(k)} = p_k(\tilde L)\,X`, shape ``[K + 1, n, channels]``.
+    r"""Return all terms :math:`X^{(k)} = p_k(\tilde L)\,X`, ``[K + 1, n, channels]``.
 
-    K sparse products forward and K backward, whatever the basis.
+    Takes K sparse products forward and K backward, for every basis.
     """
     return mix_terms(recurrence_terms(x, operator, basis, K), basis, K)
 
 
-def each_term(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int) -> Iterator[Tensor]:
-    """:func:`recurrence_terms` one after the other, in the memory of a few terms and without gradients.
-
-    ``x`` must be contiguous and is overwritten; what is yielded holds until the next term is asked for.
-    """
-    terms: Iterator[Tensor] = backend(x).each_term(
-        x, operator, folded_table(basis, K, operator.lambda_max)
-    )
-    return terms
-
-
-def mix_terms(terms: Tensor, basis: Basis, K: int) -> Tensor:
-    """The basis' terms from those of its table: :meth:`Basis.mixing` applied along the first dimension.
-
-    On the CPU as a product with a matrix in compressed rows, of which every element is summed in the same order
-    whatever the number of columns; the bits of a dense product depend on its shape.
-    """
-    mixing = mixing_matrix(basis, K, terms.dtype, terms.device)
-    if mixing is None:
-        return terms
-    flat = terms.flatten(1)
-    return (mixing @ flat if terms.is_cuda else _mixing_rows(basis, K, terms.dtype) @ flat).view(
-        terms.shape
-    )
-
-
 def recurrence_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int) -> Tensor:
-    """The terms of the basis' table alone, before :meth:`Basis.mixing`."""
+    """Return the terms of the basis' table, before :meth:`Basis.mixing`."""
     if x.shape[-2] != operator.num_nodes:
         raise ValueError(f"x has {x.shape[-2]} rows, the graph has {operator.num_nodes} nodes")
-    terms: Tensor = _Terms.apply(x, operator, folded_table(basis, K, operator.lambda_max))
+    terms: Tensor = _Terms.apply(x, operator, recurrence_table(basis, K, operator.lambda_max))
     return terms
 
 
 def paired_terms(
-    x: Tensor, held: Tensor, operator: ScaledLaplacian, basis: Basis, K: int
+    x: Tensor, constant: Tensor, operator: ScaledLaplacian, basis: Basis, K: int
 ) -> tuple[Tensor, Tensor]:
-    """:func:`recurrence_terms` of two signals by one recurrence over the columns of both; ``held`` has no gradient.
+    """Return :func:`recurrence_terms` of two signals, of which the second has no gradient.
 
-    A product reads the graph once whatever the number of columns, so a second signal costs little.
+    One recurrence runs over the columns of both: a product reads the graph once for any number of
+    columns, so a second signal costs little.
     """
-    terms: tuple[Tensor, Tensor] = _PairedTerms.apply(
-        x, held, operator, folded_table(basis, K, operator.lambda_max)
-    )
+    table = recurrence_table(basis, K, operator.lambda_max)
+    terms: tuple[Tensor, Tensor] = _PairedTerms.apply(x, constant, operator, table)
     return terms
 
 
-def neighbourhood_means(x: Tensor, operator: ScaledLaplacian, steps: int) -> Tensor:
-    r""":math:`P^k X` for k = 0 … ``steps`` with the average over neighbours :math:`P = D^{-1} A`,
-    ``[steps + 1, n, channels]``.
+def each_term(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int) -> Iterator[Tensor]:
+    """Yield :func:`recurrence_terms` one by one, in the memory of a few terms, without gradients.
 
-    The same engine runs it, since :math:`P^k = D^{-1/2} \hat A^k D^{1/2}`. A node without neighbours has zeros.
+    ``x`` must be contiguous and is overwritten. A term is valid until the next one is requested.
+    """
+    table = recurrence_table(basis, K, operator.lambda_max)
+    terms: Iterator[Tensor] = backend(x).each_term(x, operator, table)
+    return terms
+
+
+def mix_terms(terms: Tensor, basis: Basis, K: int) -> Tensor:
+    """Return the terms of the basis from those of its table: apply :meth:`Basis.mixing`."""
+    mixing = mixing_matrix(basis, K, terms.dtype, terms.device)
+    if mixing is None:
+        return terms
+    flat = terms.flatten(1)
+    if terms.is_cuda:
+        mixed = mixing @ flat
+    else:
+        # A dense product would sum in an order that depends on its shape, a sparse one does not.
+        mixed = _mixing_rows(basis, K, terms.dtype) @ flat
+    return mixed.view(terms.shape)
+
+
+def neighbourhood_means(x: Tensor, operator: ScaledLaplacian, steps: int) -> Tensor:
+    r"""Return :math:`P^k X` for k = 0 … ``steps``, ``[steps + 1, n, channels]``.
+
+    :math:`P = D^{-1} A` averages over neighbours. The recurrence runs it, because :math:`P^k =
+    D^{-1/2} \hat A^k D^{1/2}`. A node without neighbours has zeros.
     """
     root = operator.degree.sqrt().to(x.dtype)[:, None]
     powers: Tensor = _Terms.apply(x * root, operator, [(1.0, 0.0, 0.0)] * steps)
@@ -86,8 +81,15 @@ def neighbourhood_means(x: Tensor, operator: ScaledLaplacian, steps: int) -> Ten
 
 
 @lru_cache(maxsize=256)
+def recurrence_table(basis: Basis, K: int, lambda_max: float) -> Table:
+    r"""Return the table of a basis, a recurrence in :math:`\tilde L`, as a recurrence in :math:`\hat A`."""
+    stretch = 2 / lambda_max
+    return [(-a * stretch, a * (stretch - 1) + b, c) for a, b, c in basis.table(K).tolist()]
+
+
+@lru_cache(maxsize=256)
 def mixing_matrix(basis: Basis, K: int, dtype: torch.dtype, device: torch.device) -> Tensor | None:
-    """:meth:`Basis.mixing`, made once for a precision and a device."""
+    """Return :meth:`Basis.mixing` in a precision and on a device."""
     with torch.inference_mode(False), torch.no_grad():
         mixing = basis.mixing(K)
         return None if mixing is None else mixing.to(device, dtype)
@@ -97,17 +99,12 @@ def mixing_matrix(basis: Basis, K: int, dtype: torch.dtype, device: torch.device
 def _mixing_rows(basis: Basis, K: int, dtype: torch.dtype) -> CSR:
     mixing = mixing_matrix(basis, K, dtype, torch.device("cpu"))
     assert mixing is not None
-    indptr, columns = torch.arange(0, (K + 1) ** 2 + 1, K + 1), torch.arange(K + 1).repeat(K + 1)
+    indptr = torch.arange(0, (K + 1) ** 2 + 1, K + 1)
+    columns = torch.arange(K + 1).repeat(K + 1)
     return CSR(indptr, columns, mixing.flatten(), (K + 1, K + 1))
 
 
-@lru_cache(maxsize=256)
-def folded_table(basis: Basis, K: int, lambda_max: float) -> Table:
-    """The table of a basis in Â, made once."""
-    return fold_table(basis.table(K), lambda_max)
-
-
-@quick
+@fast_apply
 class _Terms(Function):
     r"""Forward recurrence :math:`X_{k+1} = a_k \hat A X_k + b_k X_k + c_k X_{k-1}`."""
 
@@ -117,9 +114,7 @@ class _Terms(Function):
         return out
 
     @staticmethod
-    def setup_context(
-        ctx: Any, inputs: tuple[Tensor, ScaledLaplacian, Table], output: Tensor
-    ) -> None:
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
         _, ctx.operator, ctx.table = inputs
 
     @staticmethod
@@ -128,34 +123,30 @@ class _Terms(Function):
 
     @staticmethod
     def vmap(
-        info: Any,
-        in_dims: tuple[int | None, ...],
-        x: Tensor,
-        operator: ScaledLaplacian,
-        table: Table,
+        info: Any, in_dims: Any, x: Tensor, operator: ScaledLaplacian, table: Table
     ) -> tuple[Tensor, int]:
-        return unfold(_Terms.apply(fold(x, in_dims[0]), operator, table), info.batch_size), 2
+        terms = _Terms.apply(fold_columns(x, in_dims[0]), operator, table)
+        return unfold_columns(terms, info.batch_size), 2
 
 
-@quick
+@fast_apply
 class _PairedTerms(Function):
-    """:class:`_Terms` of two signals; backward goes only the first one's gradient."""
+    """:class:`_Terms` of two signals. Only the first one has a gradient."""
 
     @staticmethod
     def forward(
-        x: Tensor, held: Tensor, operator: ScaledLaplacian, table: Table
+        x: Tensor, constant: Tensor, operator: ScaledLaplacian, table: Table
     ) -> tuple[Tensor, Tensor]:
         width = x.shape[1]
-        terms: Tensor = backend(x).terms(torch.cat([x, held], 1), operator, table)
-        pair = terms[..., :width], terms[..., width:]
-        return (
-            pair if x.is_cuda else (pair[0].contiguous(), pair[1].contiguous())
-        )  # our kernels read either
+        both = backend(x).terms(torch.cat([x, constant], 1), operator, table)
+        first = both[..., :width]
+        second = both[..., width:]
+        if x.is_cuda:  # the kernels read columns of a wider matrix without a copy
+            return first, second
+        return first.contiguous(), second.contiguous()
 
     @staticmethod
-    def setup_context(
-        ctx: Any, inputs: tuple[Tensor, Tensor, ScaledLaplacian, Table], output: Any
-    ) -> None:
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         _, _, ctx.operator, ctx.table = inputs
         ctx.mark_non_differentiable(output[1])
         ctx.set_materialize_grads(False)
@@ -167,23 +158,27 @@ class _PairedTerms(Function):
     @staticmethod
     def vmap(
         info: Any,
-        in_dims: tuple[int | None, ...],
+        in_dims: Any,
         x: Tensor,
-        held: Tensor,
+        constant: Tensor,
         operator: ScaledLaplacian,
         table: Table,
     ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
-        pair = _PairedTerms.apply(fold(x, in_dims[0]), fold(held, in_dims[1]), operator, table)
-        return (unfold(pair[0], info.batch_size), unfold(pair[1], info.batch_size)), (2, 2)
+        x = fold_columns(x, in_dims[0])
+        constant = fold_columns(constant, in_dims[1])
+        first, second = _PairedTerms.apply(x, constant, operator, table)
+        batch = info.batch_size
+        return (unfold_columns(first, batch), unfold_columns(second, batch)), (2, 2)
 
 
-@quick
+@fast_apply
 class _Adjoint(Function):
-    r"""The transposed map, again a recurrence (Clenshaw), since :math:`\hat A` is symmetric.
+    r"""The transposed map, again a recurrence (Clenshaw), because :math:`\hat A` is symmetric.
 
-    .. math:: S_k = G_k + a_k \hat A S_{k+1} + b_k S_{k+1} + c_{k+1} S_{k+2}, \qquad S_{K+1} = S_{K+2} = 0
+    .. math:: S_k = G_k + a_k \hat A S_{k+1} + b_k S_{k+1} + c_{k+1} S_{k+2}, \qquad
+              S_{K+1} = S_{K+2} = 0
 
-    and the gradient for the input is :math:`S_0`. Nothing of the forward pass is kept.
+    The gradient for the input is :math:`S_0`. Nothing of the forward pass is kept.
     """
 
     @staticmethod
@@ -192,9 +187,7 @@ class _Adjoint(Function):
         return out
 
     @staticmethod
-    def setup_context(
-        ctx: Any, inputs: tuple[Tensor, ScaledLaplacian, Table], output: Tensor
-    ) -> None:
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
         _, ctx.operator, ctx.table = inputs
 
     @staticmethod
@@ -203,10 +196,7 @@ class _Adjoint(Function):
 
     @staticmethod
     def vmap(
-        info: Any,
-        in_dims: tuple[int | None, ...],
-        grad: Tensor,
-        operator: ScaledLaplacian,
-        table: Table,
+        info: Any, in_dims: Any, grad: Tensor, operator: ScaledLaplacian, table: Table
     ) -> tuple[Tensor, int]:
-        return unfold(_Adjoint.apply(fold(grad, in_dims[0]), operator, table), info.batch_size), 1
+        result = _Adjoint.apply(fold_columns(grad, in_dims[0]), operator, table)
+        return unfold_columns(result, info.batch_size), 1

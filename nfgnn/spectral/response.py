@@ -1,8 +1,8 @@
-r"""Frequency responses that a filter may start from.
+r"""Frequency responses that a filter can start from.
 
-An initial filter is said as a response g, and :meth:`Basis.project` turns it into coefficients, so that a name means
-the same filter in every basis. The variable is that of :class:`~nfgnn.spectral.bases.Basis`, t from -1 (lowest frequency) to 1;
-:math:`s = -t` is the eigenvalue of :math:`\hat A` when :math:`\lambda_{\max} = 2`.
+:meth:`Basis.project` turns a response g into coefficients, so that a name means the same filter in
+every basis. The variable is that of :class:`~nfgnn.spectral.Basis`: t from -1 (lowest frequency) to
+1 (highest). :math:`s = -t` is the eigenvalue of :math:`\hat A` for :math:`\lambda_{\max} = 2`.
 """
 
 from torch import Tensor, randn
@@ -11,7 +11,7 @@ from nfgnn.spectral.bases.base import Response
 
 
 def all_pass(t: Tensor) -> Tensor:
-    """g = 1: the filter starts as the identity."""
+    """g = 1: the identity."""
     return t * 0 + 1
 
 
@@ -31,7 +31,10 @@ def band_stop(t: Tensor) -> Tensor:
 
 
 def ppr(alpha: float, K: int) -> Response:
-    r"""Personalised PageRank, cut at K steps: :math:`\sum_{k<K} α(1-α)^k s^k + (1-α)^K s^K`, GPRGNN's start."""
+    r"""Return personalised PageRank with K steps, which GPRGNN starts from.
+
+    .. math:: g = \sum_{k<K} α(1-α)^k s^k + (1-α)^K s^K
+    """
     if not 0 <= alpha <= 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
 
@@ -46,10 +49,10 @@ def ppr(alpha: float, K: int) -> Response:
 
 
 def random(t: Tensor) -> Tensor:
-    """Independent normal values at the nodes of the projection: a filter without any preference.
+    """Independent normal values at the nodes of the projection: a filter without preference.
 
-    Between the nodes such a filter swings the more the higher K is, and in the monomial and the Bernstein basis its
-    coefficients become huge (10⁵ at K = 20): for comparisons at moderate K, not for use.
+    For comparisons at moderate K. Between the nodes such a filter oscillates more the larger K is,
+    and its coefficients in the monomial and the Bernstein basis become huge (10⁵ at K = 20).
     """
     return randn(t.shape, dtype=t.dtype)
 
@@ -64,13 +67,17 @@ RESPONSES: dict[str, Response] = {
 
 
 def initial_response(init: str | Response, alpha: float, K: int) -> Response:
-    """The response named ``init``: one of ``RESPONSES``, ``"ppr"`` (with ``alpha``, degree ``K``), or as it is."""
+    """Return the response named ``init``.
+
+    Args:
+        init: a name in ``RESPONSES``, ``"ppr"``, or a response, which is returned as it is.
+        alpha, K: of :func:`ppr`.
+    """
     if callable(init):
         return init
     if init == "ppr":
         return ppr(alpha, K)
     if init not in RESPONSES:
-        raise ValueError(
-            f"unknown initial response '{init}': choose one of {', '.join([*RESPONSES, 'ppr'])}"
-        )
+        names = ", ".join([*RESPONSES, "ppr"])
+        raise ValueError(f"unknown initial response '{init}': choose one of {names}")
     return RESPONSES[init]

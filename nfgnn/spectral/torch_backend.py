@@ -1,4 +1,7 @@
-"""The products through torch's own sparse matrices: MKL on the CPU, cuSPARSE on a GPU without Triton."""
+"""Sparse products and recurrences with torch: MKL on the CPU, cuSPARSE on a GPU without Triton.
+
+:mod:`nfgnn.kernels.recurrence` is the twin for GPUs: the same functions as Triton kernels.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -9,26 +12,31 @@ from torch import Tensor
 if TYPE_CHECKING:
     from nfgnn.spectral.csr import CSR
     from nfgnn.spectral.laplacian import ScaledLaplacian
-    from nfgnn.spectral.recurrence import Table
 
-_BAGS = 16  # columns from which a row's entries are summed up as a bag
+Table = list[tuple[float, float, float]]
+"""Rows (a, b, c) of a recurrence in Â: see :func:`~nfgnn.spectral.recurrence_table`."""
+
+_BAG_COLUMNS = 16  # number of columns from which embedding_bag is faster than MKL's product
 
 
-def terms(x: Tensor, operator: "ScaledLaplacian", table: "Table") -> Tensor:
-    """X_0 … X_K with X_{k+1} = a Â X_k + b X_k + c X_{k-1}."""
-    adjacency = operator.adjacency(x.dtype)
+def terms(x: Tensor, operator: "ScaledLaplacian", table: Table) -> Tensor:
+    """Return X_0 … X_K with X_{k+1} = a Â X_k + b X_k + c X_{k-1}."""
+    matrix = operator.adjacency(x.dtype).tensor
     out = x.new_empty((len(table) + 1, *x.shape))
     out[0] = x
     for k, (a, b, c) in enumerate(table):
-        step(adjacency.tensor, out[k], a, b, out[k - 1], c, out=out[k + 1])
+        step(matrix, out[k], a, b, out[k - 1], c, out=out[k + 1])
     return out
 
 
-def each_term(x: Tensor, operator: "ScaledLaplacian", table: "Table") -> Iterator[Tensor]:
-    """X_0 … X_K one after the other in two buffers, ``x`` being one of them: a term holds until the next is asked
-    for."""
+def each_term(x: Tensor, operator: "ScaledLaplacian", table: Table) -> Iterator[Tensor]:
+    """Yield the terms of :func:`terms` one by one, in two buffers of which ``x`` is one.
+
+    A term is valid until the next one is requested.
+    """
     matrix = operator.adjacency(x.dtype).tensor
-    previous, current = torch.empty_like(x), x
+    current = x
+    previous = torch.empty_like(x)
     yield current
     for a, b, c in table:
         step(matrix, current, a, b, previous, c, out=previous)
@@ -36,14 +44,16 @@ def each_term(x: Tensor, operator: "ScaledLaplacian", table: "Table") -> Iterato
         yield current
 
 
-def adjoint(grad: Tensor, operator: "ScaledLaplacian", table: "Table") -> Tensor:
-    """S_0 with S_k = G_k + a_k Â S_{k+1} + b_k S_{k+1} + c_{k+1} S_{k+2}."""
-    adjacency, K = operator.adjacency(grad.dtype), len(table)
-    older, newer = None, grad[K].contiguous()
+def adjoint(grad: Tensor, operator: "ScaledLaplacian", table: Table) -> Tensor:
+    """Return S_0 with S_k = G_k + a_k Â S_{k+1} + b_k S_{k+1} + c_{k+1} S_{k+2} (Clenshaw)."""
+    matrix = operator.adjacency(grad.dtype).tensor
+    K = len(table)
+    older = None
+    newer = grad[K].contiguous()
     for k in range(K - 1, -1, -1):
         a, b, _ = table[k]
         c = table[k + 1][2] if k + 1 < K else 0.0
-        newest = step(adjacency.tensor, newer, a, b, grad[k], 1.0)
+        newest = step(matrix, newer, a, b, grad[k], 1.0)
         if older is not None and c:
             newest.add_(older, alpha=c)
         older, newer = newer, newest
@@ -51,18 +61,22 @@ def adjoint(grad: Tensor, operator: "ScaledLaplacian", table: "Table") -> Tensor
 
 
 def matmul(matrix: "CSR", x: Tensor) -> Tensor:
-    """S x. With many columns in float32 on a CPU as bags of rows of x, which is faster than MKL's product."""
-    if x.is_cuda or x.dtype != torch.float32 or x.shape[1] < _BAGS or not x.shape[0]:
+    """Return S x."""
+    if x.is_cuda or x.dtype != torch.float32 or x.shape[1] < _BAG_COLUMNS or not x.shape[0]:
         return torch.mm(matrix.tensor, x)
+    # On the CPU with many columns, a row of S sums up a weighted bag of rows of x.
     values = matrix.values.contiguous()
-    return torch.embedding_bag(
-        x.contiguous(), matrix.indices, matrix.indptr, False, 0, False, values, True
-    )[0]
+    x = x.contiguous()
+    sums = torch.embedding_bag(x, matrix.indices, matrix.indptr, False, 0, False, values, True)
+    return sums[0]
 
 
-def matmul_members(matrix: "CSR", values: Tensor, x: Tensor) -> Tensor:
-    """S_i x_i for a batch of values ``[batch, nnz]`` and of x ``[rows, batch, columns]``, one after the other."""
-    products = [matmul(matrix.with_values(v), m.contiguous()) for v, m in zip(values, x.unbind(1))]
+def batched_matmul(matrix: "CSR", values: Tensor, x: Tensor) -> Tensor:
+    """Return S_i x_i for values ``[batch, nnz]`` and x ``[rows, batch, columns]``."""
+    products = [
+        matmul(matrix.with_values(own), columns.contiguous())
+        for own, columns in zip(values, x.unbind(1))
+    ]
     return torch.stack(products, 1)
 
 
@@ -76,24 +90,29 @@ def step(
     out: Tensor | None = None,
     own: Tensor | None = None,
 ) -> Tensor:
-    """a Â x + b x + c · add, for all rows or for a block of them.
+    """Return a Â x + b x + c · add, for all rows or for a block of them.
 
-    A row is summed in the order of its entries whatever the block and the columns, so the bits do not depend on how a
-    matrix is cut (``tests/scale`` holds this).
+    A row is summed in the order of its entries, whatever the block and the columns. So the bits do
+    not depend on how a matrix is cut.
 
     Args:
         matrix: Â, or a block of its rows, as a sparse CSR tensor.
         x: all rows of the term.
-        add: the rows of the term before; it may be ``out``.
-        own: the block's own rows of x; all by default.
+        a, b, c: the factors.
+        add: the rows of the term before; may be ``out``.
+        out: where the result is stored.
+        own: the rows of x that belong to the block. (default: all)
     """
     if c:
         result = torch.addmm(add, matrix, x, beta=c, alpha=a, out=out)
     else:
-        # In place: torch.mm with out= makes a whole term more on the way. With beta = 0 what is in `out` is not read.
-        result = (
-            torch.mm(matrix, x) if out is None else torch.addmm(out, matrix, x, beta=0, out=out)
-        )
+        if out is None:
+            result = torch.mm(matrix, x)
+        else:
+            # torch.mm with out= allocates another term. With beta=0, `out` is not read.
+            result = torch.addmm(out, matrix, x, beta=0, out=out)
         if a != 1:
             result.mul_(a)
-    return result.add_(x if own is None else own, alpha=b) if b else result
+    if b:
+        result.add_(x if own is None else own, alpha=b)
+    return result

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from nfgnn.errors import UserError
 from nfgnn.npyfile import NpyFile
-from nfgnn.spectral import ScaledLaplacian, each_term, folded_table
+from nfgnn.spectral import ScaledLaplacian, each_term, recurrence_table
 from nfgnn.store import disk_backend
 from nfgnn.store.disk_laplacian import DiskLaplacian
 from nfgnn.store.file_format import DTYPES, checksum, write_json
@@ -93,7 +93,7 @@ def _terms(workspace: Workspace, block: int, partial: Path) -> Iterator[tuple[in
     x = workspace.features_file(block)
     if plan.cut == "streamed":
         operator = DiskLaplacian(workspace.graph, plan.stream_entries)
-        table = folded_table(workspace.basis, settings.K, settings.lambda_max)
+        table = recurrence_table(workspace.basis, settings.K, settings.lambda_max)
         return disk_backend.each_term(x, operator, table, partial)
     device = torch.device(plan.device)
     with NpyFile.open(x) as file:

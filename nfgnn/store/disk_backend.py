@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from nfgnn.npyfile import NpyFile
-from nfgnn.spectral import Table, step
+from nfgnn.spectral import Table, recurrence_step
 from nfgnn.store.disk_laplacian import DiskLaplacian
 
 
@@ -52,7 +52,7 @@ def each_term(
             for rows in operator.row_blocks():
                 previous = torch.from_numpy(previous_file.read(rows.first, rows.last))
                 own = current[rows.first : rows.last]
-                step(rows.matrix, current, a, b, previous, c, out=previous, own=own)
+                recurrence_step(rows.matrix, current, a, b, previous, c, out=previous, own=own)
                 out.write(rows.first, previous.numpy())
             out.finish()
         partial.replace(files[k + 1])

@@ -20,9 +20,9 @@ from nfgnn.spectral import (
     CSR,
     Basis,
     ScaledLaplacian,
-    folded_table,
     mixing_matrix,
     normalised,
+    recurrence_table,
 )
 
 Features = Callable[[Tensor], Tensor]
@@ -179,7 +179,7 @@ def terms_of_new_nodes(
     if K > 0:
         matrix = _normalised_rows(ball, shell_edges, extended.degree(ball), self_loops)
         previous = torch.zeros_like(current)
-        for k, (a, b, c) in enumerate(folded_table(basis, K, lambda_max)):
+        for k, (a, b, c) in enumerate(recurrence_table(basis, K, lambda_max)):
             size = sizes[K - k - 1]
             product = _first_rows(matrix, size, current.shape[0]) @ current
             following = a * product + b * current[:size] + c * previous[:size]

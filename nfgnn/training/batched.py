@@ -3,7 +3,7 @@
 Seeds, splits and numeric hyper-parameters may differ between the runs, the shape of the model may
 not. The weights of S runs are the rows of one matrix. ``torch.func`` maps the one model definition
 over the rows; where it meets a sparse product, the runs become columns of a single product
-(:mod:`nfgnn.spectral.columns`). An epoch needs no answer from the device, so on a GPU it is
+(:mod:`nfgnn.spectral.autograd`). An epoch needs no answer from the device, so on a GPU it is
 captured once as a CUDA graph and replayed.
 """
 
@@ -19,10 +19,9 @@ from torch.utils._pytree import tree_map
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
+from nfgnn.kernels import LARGE, degree_order
 from nfgnn.nn import NodeModel
-from nfgnn.spectral import CSR
-from nfgnn.spectral.backend import serves_triton
-from nfgnn.spectral.node_order import LARGE, degree_order
+from nfgnn.spectral import CSR, serves_triton
 from nfgnn.training.config import TrainingConfig
 from nfgnn.training.fused_loss import loss_and_accuracy
 from nfgnn.training.history import History, OnEpoch

@@ -6,9 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from nfgnn.errors import UserError, suggestion
-from nfgnn.nn import NodeModel
-from nfgnn.nn.conv import GATES
-from nfgnn.nn.models import find_model
+from nfgnn.nn import GATES, NodeModel, find_model
 from nfgnn.training.presets import preset
 
 _OMITTED_IF_ZERO = ("batch_size", "label_smoothing")

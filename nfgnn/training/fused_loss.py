@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from nfgnn.spectral.backend import serves_triton
-from nfgnn.spectral.fast_apply import quick
+from nfgnn.spectral import fast_apply, serves_triton
 
 
 def loss_and_accuracy(
@@ -26,7 +25,7 @@ def loss_and_accuracy(
     return loss[0], accuracy[0]
 
 
-@quick
+@fast_apply
 class _Scores(Function):
     """The gradient is made with the loss: it costs one more number a logit, and spares a pass."""
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.optim.adam import adam
 
 from nfgnn.nn import NodeModel
-from nfgnn.spectral.backend import serves_triton
+from nfgnn.spectral import serves_triton
 from nfgnn.training.config import TrainingConfig
 
 BETAS = (0.9, 0.999)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from nfgnn.spectral.backend import serves_triton
+from nfgnn.spectral import serves_triton
 from nfgnn.training.history import History
 
 

@@ -48,10 +48,10 @@ def compile_only(self: JITFunction, *args: Any, grid: Any, warmup: bool, **kwarg
 
 
 def all_kernels() -> None:
-    from nfgnn.kernels import gated_sum as gated_sum_triton
+    from nfgnn.kernels import fused_mlp as mlp_kernel
     from nfgnn.kernels import recurrence as triton_backend
+    from nfgnn.kernels import term_filter as term_filter_kernel
     from nfgnn.kernels import training_step
-    from nfgnn.kernels import two_layer_mlp as two_layers_triton
     from nfgnn.spectral import CSR, scaled_laplacian
     from nfgnn.training import TrainingConfig
     from nfgnn.training.optimizer import StackedAdam
@@ -68,7 +68,7 @@ def all_kernels() -> None:
                 triton_backend.adjoint(torch.randn(4, 40, width, dtype=dtype), operator, table)
     matrix = CSR.from_tensor((torch.rand(30, 20) < 0.3).float().to_sparse_csr())
     triton_backend.matmul(matrix, torch.randn(20, 64))
-    triton_backend.matmul_members(
+    triton_backend.batched_matmul(
         matrix, torch.rand(3, matrix.values.numel()), torch.randn(20, 3, 5)
     )
     for runs, rank in ((1, 1), (3, 3)):
@@ -77,8 +77,8 @@ def all_kernels() -> None:
             torch.randn(runs, 5, rank),
             torch.randn(runs, 4, rank),
         )
-        gated_sum_triton.forward(terms, weight, gamma)
-        gated_sum_triton.backward(torch.randn(37, runs, 5), terms, weight, gamma)
+        term_filter_kernel.forward(terms, weight, gamma)
+        term_filter_kernel.backward(torch.randn(37, runs, 5), terms, weight, gamma)
     for features, width, classes in ((65, 64, 2), (128, 128, 16)):
         layers = [
             torch.randn(shape)
@@ -89,9 +89,9 @@ def all_kernels() -> None:
             torch.rand(2),
             torch.ones(2, 2, dtype=torch.long),
         )
-        *_, hidden = two_layers_triton.forward(x, *layers, rates, seeds)
-        two_layers_triton.backward(torch.randn(100, 2, classes), x, hidden, layers[2], rates, seeds)
-    two_layers_triton.kept(0, 100, 65, 0.5)
+        *_, hidden = mlp_kernel.forward(x, *layers, rates, seeds)
+        mlp_kernel.backward(torch.randn(100, 2, classes), x, hidden, layers[2], rates, seeds)
+    mlp_kernel.kept(0, 100, 65, 0.5)
     y, long = torch.randint(5, (37,)), torch.zeros(3, dtype=torch.long)
     for share in (None, torch.rand(3)):
         training_step.scores(torch.randn(37, 3, 5), torch.rand(3, 37), y, share)

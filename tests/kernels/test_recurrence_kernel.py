@@ -5,11 +5,17 @@ import torch
 from conftest import random_graph
 from helpers import triton_on_cpu  # noqa: F401  before any kernel is defined
 
-from nfgnn.kernels import gated_sum as gated_sum_triton
 from nfgnn.kernels import recurrence as triton_backend
-from nfgnn.nn.conv import gated_sum
-from nfgnn.spectral import BASES, CSR, resolve_basis, scaled_laplacian, torch_backend
-from nfgnn.spectral.laplacian import fold_table
+from nfgnn.kernels import term_filter as term_filter_kernel
+from nfgnn.nn.gates import term_filter
+from nfgnn.spectral import (
+    BASES,
+    CSR,
+    recurrence_table,
+    resolve_basis,
+    scaled_laplacian,
+    torch_backend,
+)
 
 N = 40
 
@@ -48,7 +54,7 @@ def test_recurrence_and_adjoint_equal_the_torch_backend(
     name: str, weighted: bool, width: int, dtype: torch.dtype
 ) -> None:
     operator, K = graph(weighted), 4
-    table = fold_table(resolve_basis(name).table(K), operator.lambda_max)
+    table = recurrence_table(resolve_basis(name), K, operator.lambda_max)
     x, grad = torch.randn(N, width, dtype=dtype), torch.randn(K + 1, N, width, dtype=dtype)
     close = 1e-5 if dtype == torch.float32 else 1e-13
     for ours, theirs in (
@@ -78,8 +84,8 @@ def test_products_with_values_and_with_a_batch_of_values(dtype: torch.dtype) -> 
         torch.rand(3, matrix.values.numel(), dtype=dtype),
         torch.randn(20, 3, 5, dtype=dtype),
     )
-    ours = triton_backend.matmul_members(matrix, values, batch)
-    torch.testing.assert_close(ours, torch_backend.matmul_members(matrix, values, batch))
+    ours = triton_backend.batched_matmul(matrix, values, batch)
+    torch.testing.assert_close(ours, torch_backend.batched_matmul(matrix, values, batch))
 
 
 @pytest.mark.parametrize(
@@ -97,13 +103,13 @@ def test_the_gated_sum_and_its_gradient(
     grad = torch.randn(n, runs, channels)
     weight, gamma = torch.randn(runs, channels, rank), torch.randn(runs, orders, rank)
     torch.testing.assert_close(
-        gated_sum_triton.forward(terms, weight, gamma),
-        gated_sum._forward(terms, weight, gamma),
+        term_filter_kernel.forward(terms, weight, gamma),
+        term_filter.forward(terms, weight, gamma),
         rtol=1e-4,
         atol=1e-5,
     )
     for ours, theirs in zip(
-        gated_sum_triton.backward(grad, terms, weight, gamma),
-        gated_sum._backward(grad, terms, weight, gamma),
+        term_filter_kernel.backward(grad, terms, weight, gamma),
+        term_filter.backward(grad, terms, weight, gamma),
     ):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)

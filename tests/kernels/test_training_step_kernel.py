@@ -7,12 +7,11 @@ from helpers import triton_on_cpu  # noqa: F401  before any kernel is defined
 from torch_geometric.data import Data
 
 from nfgnn import load_dataset, split
+from nfgnn.kernels import degree_order, training_step
 from nfgnn.kernels import recurrence as triton_backend
-from nfgnn.kernels import training_step
-from nfgnn.nn import two_layer_mlp as two_layers
-from nfgnn.nn.conv import gated_sum
+from nfgnn.nn import fused_mlp
+from nfgnn.nn.gates import term_filter
 from nfgnn.spectral import csr, recurrence, scaled_laplacian
-from nfgnn.spectral.node_order import degree_order
 from nfgnn.training import RunConfig, TrainingConfig, fit, stopping
 from nfgnn.training import batched as trainer
 from nfgnn.training import fused_loss as scores
@@ -23,11 +22,11 @@ from nfgnn.training.stopping import BatchedStopping
 
 
 def use_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every sparse product, gated sum, loss and step through Triton."""
+    """Every sparse product, filter, loss and step through Triton."""
     for module in (csr, recurrence):
         monkeypatch.setattr(module, "backend", lambda x: triton_backend)
-    monkeypatch.setattr(gated_sum, "_on_gpu", lambda terms: True)
-    for module in (scores, optimizers, stopping, trainer, two_layers):
+    monkeypatch.setattr(term_filter, "_use_kernel", lambda terms: True)
+    for module in (scores, optimizers, stopping, trainer, fused_mlp):
         monkeypatch.setattr(module, "serves_triton", lambda x: True)
 
 

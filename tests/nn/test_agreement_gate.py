@@ -122,10 +122,10 @@ def test_links_in_the_scores_are_a_logistic_regression_beside_the_mlp() -> None:
         NFGNN(6, CHANNELS, link="scores")
 
 
-def test_a_model_of_links_says_that_it_does_not_know_other_nodes() -> None:
+def test_weights_of_nodes_do_not_apply_to_another_graph() -> None:
     data = split(load_dataset("mixed", num_nodes=60), "full", 0)
     classifier = NodeClassifier("NFGNN", link="raw", epochs=2).fit(data)
-    with pytest.raises(UserError, match="knows the 60 nodes"):
+    with pytest.raises(UserError, match="it has 60 nodes, this graph has 70"):
         classifier.predict(load_dataset("mixed", num_nodes=70))
     with pytest.raises(UserError, match="unknown link 'both'"):
         NodeClassifier("NFGNN", link="both", epochs=2).fit(data)

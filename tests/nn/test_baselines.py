@@ -185,7 +185,7 @@ def test_link_is_linear_in_the_rows_of_the_adjacency(graph: tuple[Tensor, Tensor
 
 def test_link_knows_its_own_nodes_only() -> None:
     model = baseline("LINK", num_nodes=N)
-    with pytest.raises(UserError, match="30 nodes it was trained on, this graph has 10"):
+    with pytest.raises(UserError, match="it has 30 nodes, this graph has 10"):
         model(torch.randn(10, FEATURES), random_graph(10, 0.5, 0))
 
 

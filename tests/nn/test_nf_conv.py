@@ -7,8 +7,7 @@ from helpers.dense import scaled_laplacian as dense_laplacian
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nfgnn.nn import NFConv
-from nfgnn.nn.conv import GATES
+from nfgnn.nn import GATES, NFConv
 from nfgnn.spectral import BASES, resolve_basis
 
 N, CHANNELS = 30, 4

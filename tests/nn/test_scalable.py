@@ -6,17 +6,11 @@ from conftest import random_graph
 from helpers import dense
 from torch import Tensor
 
-from nfgnn.nn.conv import NFConv
-from nfgnn.nn.conv.gates import GATES
-from nfgnn.nn.conv.row_filter import filter_rows, row_coefficients
-from nfgnn.nn.models import MODELS, Scalable, ScalableNFGNN
-from nfgnn.nn.models.scalable_global import (
-    ScalableBernNet,
-    ScalableGPRGNN,
-    ScalablePolyGNN,
-    ScalableSGC,
-)
-from nfgnn.nn.models.sgc import SGC
+from nfgnn.nn import GATES, MODELS, NFConv, Scalable, ScalableNFGNN
+from nfgnn.nn.models.bernnet import ScalableBernNet
+from nfgnn.nn.models.gprgnn import ScalableGPRGNN
+from nfgnn.nn.models.polygnn import ScalablePolyGNN
+from nfgnn.nn.models.sgc import SGC, ScalableSGC
 from nfgnn.spectral import BASES, resolve_basis
 
 N, F, C, K = 30, 5, 3, 4
@@ -85,8 +79,8 @@ def test_the_filter_of_rows_is_the_layer(graph, basis: str, gate: str) -> None:
     model = ScalableNFGNN(F, C, K=K, basis=basis, gate=gate).double()
     out, psi = model.prop(x, edge_index, return_coefficients=True)
     rows = model.rows(x, edge_index)
-    torch.testing.assert_close(row_coefficients(model.prop, rows), psi)
-    torch.testing.assert_close(filter_rows(model.prop, rows), out)
+    torch.testing.assert_close(model.prop.row_coefficients(rows), psi)
+    torch.testing.assert_close(model.prop.filter_rows(rows), out)
 
 
 @pytest.mark.parametrize("gate", [name for name, form in GATES.items() if not form.rowwise])

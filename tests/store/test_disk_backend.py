@@ -10,7 +10,13 @@ from helpers.store_graphs import small_graph, write_graph
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.spectral import BASES, folded_table, recurrence_terms, resolve_basis, scaled_laplacian
+from nfgnn.spectral import (
+    BASES,
+    recurrence_table,
+    recurrence_terms,
+    resolve_basis,
+    scaled_laplacian,
+)
 from nfgnn.store.disk_backend import each_term
 from nfgnn.store.disk_laplacian import DiskLaplacian
 
@@ -41,7 +47,7 @@ def test_terms_equal_those_of_the_torch_backend(
     data = small_graph(weighted=weighted)
     expected = expected_terms(data, basis, lambda_max)
     x, operator = prepare(data, tmp_path, entries)
-    table = folded_table(resolve_basis(basis), K, lambda_max)
+    table = recurrence_table(resolve_basis(basis), K, lambda_max)
     orders = []
     for k, term in each_term(x, operator, table, tmp_path / "scratch"):
         assert torch.equal(term, expected[k])
@@ -55,7 +61,7 @@ def test_an_interrupted_recurrence_resumes_with_its_last_term(stop: int, tmp_pat
     data = small_graph()
     expected = expected_terms(data, "chebyshev")
     x, operator = prepare(data, tmp_path)
-    table = folded_table(resolve_basis("chebyshev"), K, 2.0)
+    table = recurrence_table(resolve_basis("chebyshev"), K, 2.0)
     for _ in islice(each_term(x, operator, table, tmp_path / "scratch"), stop):
         pass
     assert len(list((tmp_path / "scratch").glob("state-*"))) <= 2

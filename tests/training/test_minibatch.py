@@ -17,7 +17,7 @@ from torch import nn
 from nfgnn import NodeClassifier, ScalableNFGNN, split
 from nfgnn.cli import main
 from nfgnn.errors import UserError
-from nfgnn.nn.models.scalable_global import ScalableBernNet
+from nfgnn.nn.models.bernnet import ScalableBernNet
 from nfgnn.store import MemoryRows, RowLoader, Store
 from nfgnn.training import TrainingConfig
 from nfgnn.training import minibatch as rows_module

@@ -1,7 +1,7 @@
-"""Filters as layers: :class:`NFConv`, a filter for every node, and :class:`PolyConv`, one for the whole graph."""
+"""Filters as layers: :class:`NFConv` for every node, :class:`PolyConv` for the whole graph."""
 
-from nfgnn.nn.conv.gates import GATES, Gate
 from nfgnn.nn.conv.nf_conv import NFConv
 from nfgnn.nn.conv.poly_conv import PolyConv
+from nfgnn.nn.conv.polynomial_conv import PolynomialConv
 
-__all__ = ["GATES", "Gate", "NFConv", "PolyConv"]
+__all__ = ["NFConv", "PolyConv", "PolynomialConv"]

@@ -1,43 +1,58 @@
 """The node-oriented filter."""
 
+import torch
 from torch import Tensor
 
-from nfgnn.nn.conv.gates import GATES
-from nfgnn.nn.conv.polynomial import PolynomialConv
-from nfgnn.spectral import Basis, LambdaMax, Response, ScaledLaplacian, mix_terms, recurrence_terms
+from nfgnn.nn.conv.polynomial_conv import PolynomialConv
+from nfgnn.nn.gates import GATES
+from nfgnn.spectral import (
+    RESPONSES,
+    Basis,
+    LambdaMax,
+    Response,
+    ScaledLaplacian,
+    mix_terms,
+    recurrence_terms,
+)
 
 
 class NFConv(PolynomialConv):
-    r"""The node-oriented spectral filter of `Node-oriented Spectral Filtering for Graph Neural Networks
-    <https://arxiv.org/abs/2212.03654>`_ (Algorithm 1): every node has a polynomial filter of its own.
+    r"""The node-oriented filter of `Node-oriented Spectral Filtering for Graph Neural Networks
+    <https://arxiv.org/abs/2212.03654>`_ (Algorithm 1): a polynomial filter for every node.
 
     .. math::
         X^{(k)} = p_k(\tilde L)\,X, \qquad η_{ik} = σ\big(X^{(k)}_i W\big) · Γ_k, \qquad
         Z_i = \sum_{k=0}^{K} η_{ik}\, X^{(k)}_i
 
-    The columns of :math:`Γ ∈ ℝ^{(K+1)×d}` are d base filters that all nodes share, and :math:`σ(X^{(k)}_i W)` says how
-    much of each node i takes. (With ``gate="input"`` and ``"agreement"`` the matrix :math:`Ψ = [η_{ik}]` is of rank d;
-    with the other gates the share may differ from order to order.)
+    The columns of :math:`Γ ∈ ℝ^{(K+1)×d}` are d base filters that all nodes share.
+    :math:`σ(X^{(k)}_i W)` is the share of each that node i takes. (With ``gate="input"`` and
+    ``"agreement"`` the matrix :math:`Ψ = [η_{ik}]` has rank d. With the other gates the shares may
+    differ between orders.)
 
     Args:
-        channels (int): number of channels; the filter does not mix them.
-        K (int): degree of the filters, so K + 1 coefficients per node and K sparse products. (default: ``10``)
+        channels (int): number of channels, which the filter does not mix.
+        K (int): degree of the filters: K + 1 coefficients per node and K sparse products.
+            (default: ``10``)
         rank (int): number d of base filters. (default: ``1``)
-        basis (str or Basis): name of the polynomial basis, see :data:`nfgnn.spectral.bases.BASES`. (default: ``"chebyshev"``)
-        gate (str): where a node's coefficients come from: ``"term"`` (Algorithm 1), ``"input"`` (from the layer's
-            input alone), ``"published"`` (as in the published code), ``"agreement"`` (from how a node stands to its
-            neighbourhood; needs a rank of 2 or more), see :mod:`nfgnn.nn.conv.gates`. (default: ``"term"``)
-        activation (str): σ; ``None`` is the gate's own: sigmoid, tanh for ``"published"``, softmax for
-            ``"agreement"``. (default: ``None``)
-        init (str or callable): frequency response that every node starts from, see :mod:`nfgnn.spectral.response`: a name
-            (``"ppr"``, ``"all-pass"``, ``"low-pass"``, ``"high-pass"``, ``"band-stop"``, ``"random"``) or a function of
-            t. (default: ``"ppr"``)
+        basis (str or Basis): polynomial basis, see :data:`nfgnn.spectral.BASES`.
+            (default: ``"chebyshev"``)
+        gate (str): how the coefficients of a node are computed: ``"term"`` (Algorithm 1),
+            ``"input"`` (from the input of the layer), ``"published"`` (as in the published code),
+            ``"agreement"`` (from the relation to its neighbourhood; needs a rank of 2 or more), see
+            :mod:`nfgnn.nn.gates`. (default: ``"term"``)
+        activation (str): σ; ``None`` stands for that of the gate: sigmoid, tanh for
+            ``"published"``, softmax for ``"agreement"``. (default: ``None``)
+        init (str or callable): initial frequency response of all nodes: a name (``"ppr"``,
+            ``"all-pass"``, ``"low-pass"``, ``"high-pass"``, ``"band-stop"``, ``"random"``, see
+            :mod:`nfgnn.spectral.response`) or a function of t. (default: ``"ppr"``)
         alpha (float): restart probability of ``init="ppr"``. (default: ``0.1``)
-        self_loops (bool): normalise A + I in place of A. (default: ``False``)
-        lambda_max (float or "estimate"): largest eigenvalue assumed of the Laplacian. (default: ``2.0``)
+        self_loops (bool): whether to normalise A + I instead of A. (default: ``False``)
+        lambda_max (float or "estimate"): assumed largest eigenvalue of the Laplacian.
+            (default: ``2.0``)
 
     Shapes:
-        - **input:** node features ``(n, channels)``, edge indices ``(2, edges)``, edge weights ``(edges)`` *(optional)*
+        - **input:** node features ``(n, channels)``, edge indices ``(2, edges)``, edge weights
+          ``(edges)`` *(optional)*
         - **output:** ``(n, channels)``; with ``return_coefficients`` also Ψ, ``(n, K + 1)``
     """
 
@@ -61,17 +76,14 @@ class NFConv(PolynomialConv):
             )
         if gate not in GATES:
             raise ValueError(f"unknown gate '{gate}': choose one of {', '.join(GATES)}")
-        self.channels, self.rank = channels, rank
+        self.channels = channels
+        self.rank = rank
         self.gate = GATES[gate](channels, K, rank, activation)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw W anew and start every node at the initial response."""
+        """Draw W, and start all nodes at the initial response."""
         self.gate.reset_parameters(self.initial_coefficients())
-
-    def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian) -> Tensor:
-        """The sum of the recurrence's terms ``[K + 1, n, channels]`` under every node's own coefficients."""
-        return self.gate.filter(mix_terms(terms, self.basis, self.K), x, operator)
 
     def forward(
         self,
@@ -88,5 +100,23 @@ class NFConv(PolynomialConv):
             return out
         return out, self.gate(mix_terms(terms, self.basis, self.K), x, operator).T
 
+    def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian) -> Tensor:
+        return self.gate.filter(mix_terms(terms, self.basis, self.K), x, operator)
+
+    def filter_rows(self, rows: Tensor) -> Tensor:
+        return torch.bmm(self.row_coefficients(rows).unsqueeze(1), rows).squeeze(1)
+
+    def row_coefficients(self, rows: Tensor) -> Tensor:
+        return self.gate.row_coefficients(rows, self._signal)
+
+    def _signal(self, rows: Tensor) -> Tensor:
+        """Return the signal that rows are the terms of."""
+        if self.basis.mixing(self.K) is None:
+            return rows[:, 0]
+        # A basis without a constant term: the combination of its terms that is constant.
+        weights = self.basis.project(RESPONSES["all-pass"], self.K).to(rows)
+        return torch.einsum("k,bkc->bc", weights, rows)
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.channels}, K={self.K}, rank={self.rank}, basis={self.basis})"
+        name = type(self).__name__
+        return f"{name}({self.channels}, K={self.K}, rank={self.rank}, basis={self.basis})"

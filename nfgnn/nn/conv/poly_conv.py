@@ -1,9 +1,9 @@
-"""One global polynomial filter."""
+"""One polynomial filter for all nodes."""
 
 import torch
 from torch import Tensor, nn
 
-from nfgnn.nn.conv.polynomial import PolynomialConv
+from nfgnn.nn.conv.polynomial_conv import PolynomialConv
 from nfgnn.spectral import (
     Basis,
     LambdaMax,
@@ -15,26 +15,22 @@ from nfgnn.spectral import (
 
 
 class PolyConv(PolynomialConv):
-    r"""One polynomial filter for the whole graph, the node-oriented filter "without NF".
+    r"""One polynomial filter for the whole graph: the node-oriented filter "without NF".
 
     .. math:: Z = \sum_{k=0}^{K} γ_k\, p_k(\tilde L)\, X
 
-    The channels are not mixed. See :class:`~nfgnn.nn.NFConv` for the filter of every node's own.
+    The channels are not mixed. :class:`~nfgnn.nn.NFConv` has a filter for every node.
 
     Args:
-        K (int): degree of the filter, so K + 1 coefficients and K sparse products. (default: ``10``)
-        basis (str or Basis): name of the polynomial basis, see :data:`nfgnn.spectral.bases.BASES`. (default: ``"chebyshev"``)
-        init (str or callable): frequency response of the initial filter, see :mod:`nfgnn.spectral.response`: a name
-            (``"ppr"``, ``"all-pass"``, ``"low-pass"``, ``"high-pass"``, ``"band-stop"``, ``"random"``) or a function of
-            t. (default: ``"ppr"``)
-        alpha (float): restart probability of ``init="ppr"``. (default: ``0.1``)
-        self_loops (bool): normalise A + I in place of A. (default: ``False``)
-        lambda_max (float or "estimate"): largest eigenvalue assumed of the Laplacian. (default: ``2.0``)
+        K (int): degree of the filter: K + 1 coefficients and K sparse products. (default: ``10``)
+        basis, init, alpha, self_loops, lambda_max: see :class:`~nfgnn.nn.NFConv`.
         learnable (bool): whether the coefficients are trained. (default: ``True``)
 
     Shapes:
-        - **input:** node features ``(n, channels)``, edge indices ``(2, edges)``, edge weights ``(edges)`` *(optional)*
-        - **output:** ``(n, channels)``; with ``return_coefficients`` also Ψ, ``(n, K + 1)``, all rows equal
+        - **input:** node features ``(n, channels)``, edge indices ``(2, edges)``, edge weights
+          ``(edges)`` *(optional)*
+        - **output:** ``(n, channels)``; with ``return_coefficients`` also Ψ, ``(n, K + 1)``, all
+          rows equal
     """
 
     def __init__(
@@ -52,22 +48,9 @@ class PolyConv(PolynomialConv):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Back to the initial response."""
+        """Restore the initial response."""
         with torch.no_grad():
             self.gamma.copy_(self.initial_coefficients())
-
-    def coefficients(self) -> Tensor:
-        """The coefficients in the basis, ``[K + 1]``."""
-        return self.gamma
-
-    def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian) -> Tensor:
-        """The sum of the recurrence's terms ``[K + 1, n, channels]`` under the coefficients.
-
-        One filter for all nodes: changing the basis of its K + 1 coefficients spares changing that of the terms.
-        """
-        gamma = self.coefficients()
-        mixing = mixing_matrix(self.basis, self.K, gamma.dtype, gamma.device)
-        return torch.einsum("k,knc->nc", gamma if mixing is None else gamma @ mixing, terms)
 
     def forward(
         self,
@@ -79,7 +62,27 @@ class PolyConv(PolynomialConv):
         """"""
         operator = self.operator(x, edge_index, edge_weight)
         out = self.filter(recurrence_terms(x, operator, self.basis, self.K), x, operator)
-        return (out, self.coefficients().expand(x.shape[0], -1)) if return_coefficients else out
+        if not return_coefficients:
+            return out
+        return out, self.coefficients().expand(x.shape[0], -1)
+
+    def coefficients(self) -> Tensor:
+        """Return the coefficients in the basis, ``[K + 1]``."""
+        return self.gamma
+
+    def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian) -> Tensor:
+        gamma = self.coefficients()
+        # With one filter for all nodes, mixing the K + 1 coefficients replaces mixing the terms.
+        mixing = mixing_matrix(self.basis, self.K, gamma.dtype, gamma.device)
+        if mixing is not None:
+            gamma = gamma @ mixing
+        return torch.einsum("k,knc->nc", gamma, terms)
+
+    def filter_rows(self, rows: Tensor) -> Tensor:
+        return torch.einsum("k,bkc->bc", self.coefficients(), rows)
+
+    def row_coefficients(self, rows: Tensor) -> Tensor:
+        return self.coefficients().expand(rows.shape[0], -1)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(K={self.K}, basis={self.basis})"

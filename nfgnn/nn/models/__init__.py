@@ -1,24 +1,26 @@
-"""Models for node classification: features and edges in, logits out.
+"""Models for node classification.
 
-Every file here is one model, found by itself when it lies in this folder: a class under
-:func:`~nfgnn.nn.models.registry.register_model`. :class:`NFGNN` is the paper's; :class:`Decoupled` is the shape that it
-shares with all models that first transform and then filter, :class:`Scalable` that of those that first filter.
+Every file in this folder is one model (or the two placements of its filter), found by itself: a
+class under :func:`register_model`. :class:`NFGNN` is that of the paper. :class:`Decoupled` is the
+base of models that filter after the MLP, :class:`Scalable` of those that filter before it.
 """
 
 import importlib
 import pkgutil
 
+from nfgnn.nn.models.adjacency_mlp import LINK_CHOICES
 from nfgnn.nn.models.decoupled import Decoupled
 from nfgnn.nn.models.mlp import MLP
-from nfgnn.nn.models.nfgnn import NFGNN
+from nfgnn.nn.models.nfgnn import NFGNN, ScalableNFGNN
 from nfgnn.nn.models.polygnn import PolyGNN
 from nfgnn.nn.models.registry import MODELS, ModelEntry, find_model, register_model
-from nfgnn.nn.models.scalable import Scalable, ScalableNFGNN
+from nfgnn.nn.models.scalable import Scalable
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
 __all__ = [
+    "LINK_CHOICES",
     "MLP",
     "MODELS",
     "NFGNN",

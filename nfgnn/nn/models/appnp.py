@@ -9,7 +9,8 @@ from nfgnn.nn.models.registry import register_model
     "Predict then Propagate: Graph Neural Networks meet Personalized PageRank", 2019, "O(nfh + Kmc)"
 )
 class APPNP(Decoupled):
-    r"""An MLP whose scores are spread by personalised PageRank (`Gasteiger et al. <https://arxiv.org/abs/1810.05997>`_).
+    r"""An MLP whose scores are propagated by personalised PageRank
+    (`Gasteiger et al. <https://arxiv.org/abs/1810.05997>`_).
 
     .. math:: Z^{(0)} = \mathrm{MLP}(X), \quad Z^{(k+1)} = (1-α)\,\hat A Z^{(k)} + α Z^{(0)}, \qquad
               \hat A = D^{-1/2}(A + I)D^{-1/2}
@@ -19,7 +20,7 @@ class APPNP(Decoupled):
     Args:
         in_channels (int): number of features.
         out_channels (int): number of classes.
-        hidden_channels, num_layers, dropout: of the :class:`MLP`. (default: ``64``, ``2``, ``0.5``)
+        hidden_channels, num_layers, dropout: see :class:`MLP`. (default: ``64``, ``2``, ``0.5``)
         filter_dropout (float): dropout between MLP and propagation. (default: ``0.0``)
         K (int): number of steps. (default: ``10``)
         alpha (float): restart probability. (default: ``0.1``)
@@ -39,6 +40,5 @@ class APPNP(Decoupled):
         alpha: float = 0.1,
     ) -> None:
         prop = PolyConv(K, "monomial", "ppr", alpha, self_loops=True, learnable=False)
-        super().__init__(
-            prop, in_channels, out_channels, hidden_channels, num_layers, dropout, filter_dropout
-        )
+        sizes = (in_channels, out_channels, hidden_channels, num_layers)
+        super().__init__(prop, *sizes, dropout, filter_dropout)

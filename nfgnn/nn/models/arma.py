@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from nfgnn.nn.dropout import dropout, dropout_dense
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import NodeModel
+from nfgnn.nn.node_model import Features, NodeModel
 from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
 
 
@@ -17,10 +17,10 @@ class ARMA(NodeModel):
     .. math:: X_s^{(k+1)} = σ\big(\hat A X_s^{(k)} W_s + X V_s + b_s\big), \qquad
               X' = \frac1S \sum_{s=1}^{S} X_s^{(K)}
 
-    σ is ReLU in the first layer and the identity in the last. The first step has a :math:`W_s` of its own,
-    since it maps features to hidden channels; all others share theirs. The same map as a stack of
-    :class:`torch_geometric.nn.ARMAConv` with ``shared_weights``; one product with the graph serves all
-    stacks, and the features may be sparse.
+    σ is ReLU in the first layer and the identity in the last. The first step has its own
+    :math:`W_s`, because it maps features to hidden channels; the other steps share theirs. Computes
+    the same as a stack of :class:`torch_geometric.nn.ARMAConv` with ``shared_weights``, but one
+    product with the graph serves all S stacks and the features may be sparse.
 
     Args:
         in_channels (int): number of features.
@@ -29,7 +29,7 @@ class ARMA(NodeModel):
         num_stacks (int): number S of parallel filters. (default: ``3``)
         K (int): number of iterations. (default: ``2``)
         dropout (float): dropout on the input of both layers. (default: ``0.5``)
-        skip_dropout (float): further dropout on X beside :math:`V_s`. (default: ``0.25``)
+        skip_dropout (float): further dropout on the X that :math:`V_s` maps. (default: ``0.25``)
     """
 
     batchable = True
@@ -58,7 +58,7 @@ class ARMA(NodeModel):
 
     def forward(
         self,
-        x: Tensor | CSR,
+        x: Features,
         edge_index: Tensor | ScaledLaplacian,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
@@ -66,11 +66,12 @@ class ARMA(NodeModel):
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0])
         adjacency = operator.adjacency(self.first.bias.dtype)
         hidden = self.first(dropout(x, self.dropout, self.training), adjacency)
-        return self.last(dropout_dense(hidden, self.dropout, self.training), adjacency)  # type: ignore[no-any-return]
+        out: Tensor = self.last(dropout_dense(hidden, self.dropout, self.training), adjacency)
+        return out
 
 
 class _Stacks(nn.Module):
-    """One layer: S recursions side by side as columns, then their mean."""
+    """One layer: S recursions as columns of one matrix, then their mean."""
 
     def __init__(
         self,
@@ -86,26 +87,26 @@ class _Stacks(nn.Module):
         self.root = Linear(in_channels, num_stacks * out_channels, bias=False)
         self.weight = nn.Parameter(torch.empty(num_stacks, out_channels, out_channels))
         self.bias = nn.Parameter(torch.empty(num_stacks * out_channels))
-        self.K, self.dropout, self.act = K, dropout, act
+        self.K = K
+        self.dropout = dropout
+        self.act = act
 
     def reset_parameters(self) -> None:
         stacks = len(self.weight)
-        for block in (
-            *self.init.weight.chunk(stacks),
-            *self.root.weight.chunk(stacks),
-            *self.weight,
-        ):
+        first = self.init.weight.chunk(stacks)
+        root = self.root.weight.chunk(stacks)
+        for block in (*first, *root, *self.weight):
             nn.init.xavier_uniform_(block)
         nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor | CSR, adjacency: CSR) -> Tensor:
+    def forward(self, x: Features, adjacency: CSR) -> Tensor:
         shape = self.weight.shape[:2]
-        out = self.init(x)
+        out: Tensor = self.init(x)
         for step in range(self.K):
             if step:
-                out = torch.einsum("nsi,sij->nsj", out.unflatten(-1, shape), self.weight).flatten(
-                    -2
-                )
+                stacks = out.unflatten(-1, shape)
+                out = torch.einsum("nsi,sij->nsj", stacks, self.weight).flatten(-2)
             root = self.root(dropout(x, self.dropout, self.training)) + self.bias
             out = self.act(adjacency @ out + root)
-        return out.unflatten(-1, shape).mean(-2)  # type: ignore[no-any-return]
+        mean: Tensor = out.unflatten(-1, shape).mean(-2)
+        return mean

@@ -18,10 +18,12 @@ from nfgnn.nn.node_model import Features, NodeModel
     "Block Modeling-Guided Graph Convolutional Neural Networks", 2022, "O(nfh + mh + nc²)"
 )
 class BMGCN(NodeModel):
-    r"""Edges weigh by how alike the classes at their ends link (`He et al. <https://arxiv.org/abs/2112.13507>`_).
+    r"""Convolutions whose edge weights follow a block model of the classes
+    (`He et al. <https://arxiv.org/abs/2112.13507>`_).
 
-    Soft labels :math:`B = \mathrm{softmax}(\mathrm{MLP}(X))`, those of training nodes replaced by the truth
-    in Y, give the block matrix H of the shares in which classes link to classes, and its similarity Q:
+    The soft labels are :math:`B = \mathrm{softmax}(\mathrm{MLP}(X))`. In Y, those of training nodes
+    are replaced by the true labels. The block matrix H has the shares of edges between classes, and
+    Q is its similarity:
 
     .. math::
         H = \frac{Y^⊤ A Y}{Y^⊤ A \mathbf 1}, \qquad
@@ -30,23 +32,22 @@ class BMGCN(NodeModel):
 
         X^{(l+1)} = \mathrm{ReLU}\big(ω X^{(l)} W_1^{(l)} + X^{(l)} W_2^{(l)} + b^{(l)}\big)
 
-    without ReLU in the last layer. A has weight s on its diagonal. ω exists on edges only, never as an n × n
-    matrix.
+    without ReLU in the last layer. A has weight s on its diagonal. ω is computed on edges only.
 
-    Training has two phases: the MLP alone (:meth:`pretraining`), then both with the sum of their losses
-    (:meth:`training_loss`), which also keeps H. Predicting needs no labels, so the model can be applied to
-    other graphs.
+    Training has two phases: the MLP alone (:meth:`pretraining`), then both with the sum of their
+    losses (:meth:`training_loss`), which also updates H. Predictions need no labels, so the model
+    can be applied to other graphs.
 
     Args:
         in_channels (int): number of features.
         out_channels (int): number of classes.
         hidden_channels (int): width of the MLP and of the convolutions. (default: ``64``)
         num_layers (int): number of convolutions. (default: ``3``)
-        mlp_dropout (float): dropout in the MLP's hidden layer. (default: ``0.5``)
+        mlp_dropout (float): dropout in the MLP. (default: ``0.5``)
         dropout (float): dropout on the input of every convolution but the last. (default: ``0.7``)
         enhance (float): factor e on the diagonal of Q. (default: ``2.0``)
-        self_loop (float): weight s of a node's edge to itself; 0 is none. (default: ``0.0``)
-        pretrain_epochs (int): epochs of the first phase, at most. (default: ``400``)
+        self_loop (float): weight s of self-loops; 0 stands for none. (default: ``0.0``)
+        pretrain_epochs (int): maximum number of epochs of the first phase. (default: ``400``)
     """
 
     own_loss = True
@@ -70,7 +71,9 @@ class BMGCN(NodeModel):
         self.neighbours = nn.ModuleList(Linear(a, b, bias=False) for a, b in pairwise(widths))
         self.selves = nn.ModuleList(Linear(a, b) for a, b in pairwise(widths))
         self.register_buffer("block_matrix", torch.eye(out_channels))
-        self.dropout, self.enhance, self.self_loop = dropout, enhance, self_loop
+        self.dropout = dropout
+        self.enhance = enhance
+        self.self_loop = self_loop
         self.pretrain_epochs = pretrain_epochs
         self.reset_parameters()
 
@@ -84,12 +87,11 @@ class BMGCN(NodeModel):
 
     def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """"""
-        return self._convolve(
-            x, self.mlp(x).softmax(-1), self.block_matrix, *self._edges(x, edge_index, edge_weight)
-        )
+        soft = self.mlp(x).softmax(-1)
+        edges = self._edges(x, edge_index, edge_weight)
+        return self._convolve(x, soft, self.block_matrix, *edges)
 
     def pretraining(self) -> list[tuple[NodeModel, int]]:
-        """The parts that are first trained alone, with their numbers of epochs."""
         return [(self.mlp, self.pretrain_epochs)]
 
     def training_loss(
@@ -102,7 +104,7 @@ class BMGCN(NodeModel):
         label_smoothing: float = 0.0,
         logits: Tensor | None = None,
     ) -> Tensor:
-        """Return the loss of the convolutions plus that of the MLP, both without label smoothing."""
+        """Return the loss of the convolutions plus that of the MLP, both without smoothing."""
         self.train()
         edges = self._edges(x, edge_index, edge_weight)
         scores = self.mlp(x)
@@ -116,13 +118,12 @@ class BMGCN(NodeModel):
     def _edges(
         self, x: Features, edge_index: Tensor, edge_weight: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """Edges and weights of A, with the self-loops."""
+        """Return edges and weights of A, with self-loops."""
         dtype = self.block_matrix.dtype
-        weight = (
-            torch.ones_like(edge_index[0], dtype=dtype)
-            if edge_weight is None
-            else edge_weight.to(dtype)
-        )
+        if edge_weight is None:
+            weight = torch.ones_like(edge_index[0], dtype=dtype)
+        else:
+            weight = edge_weight.to(dtype)
         if self.self_loop:
             edge_index, weight = add_self_loops(edge_index, weight, self.self_loop, x.shape[0])
         return edge_index, weight
@@ -135,20 +136,23 @@ class BMGCN(NodeModel):
         Q = Q / Q.sum(1, keepdim=True)
         source, target = edge_index
         score = weight * ((soft @ Q)[target] * soft[source]).sum(-1)
-        omega = softmax(score, target, num_nodes=len(soft))
-        last = len(self.selves) - 1
-        for layer, (neighbours, own) in enumerate(zip(self.neighbours, self.selves)):
-            x = F.relu(x) if layer else x  # type: ignore[arg-type]
-            x = dropout(x, self.dropout, self.training and layer < last)
-            x = own(x).index_add(0, target, omega[:, None] * neighbours(x)[source])
-        return x  # type: ignore[return-value]
+        omega = softmax(score, target, num_nodes=len(soft))[:, None]
+        *hidden, (neighbours, own) = zip(self.neighbours, self.selves)
+        for of_neighbours, of_itself in hidden:
+            x = dropout(x, self.dropout, self.training)
+            sums = of_itself(x).index_add(0, target, omega * of_neighbours(x)[source])
+            x = F.relu(sums)
+        logits: Tensor = own(x).index_add(0, target, omega * neighbours(x)[source])
+        return logits
 
 
 def block_matrix(labels: Tensor, edge_index: Tensor, weight: Tensor) -> Tensor:
-    """H: the shares in which the links of every class go to all classes; uniform where it has no links."""
+    """Return H: the shares of the edges of every class by the class of the other end.
+
+    The row of a class without edges is uniform.
+    """
     source, target = edge_index
-    links = labels.T @ torch.zeros_like(labels).index_add(
-        0, target, weight[:, None] * labels[source]
-    )
-    total = links.sum(1, keepdim=True)
-    return torch.where(total > 0, links / total.clamp(min=1e-12), 1 / links.shape[0])
+    of_neighbours = weight[:, None] * labels[source]
+    edges = labels.T @ torch.zeros_like(labels).index_add(0, target, of_neighbours)
+    total = edges.sum(1, keepdim=True)
+    return torch.where(total > 0, edges / total.clamp(min=1e-12), 1 / edges.shape[0])

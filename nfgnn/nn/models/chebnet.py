@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import NodeModel
-from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
+from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.spectral import ScaledLaplacian, scaled_laplacian
 
 
 @register_model(
@@ -21,12 +21,13 @@ from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
 class ChebNet(NodeModel):
     r"""Layers of Chebyshev convolutions (`Defferrard et al. <https://arxiv.org/abs/1606.09375>`_).
 
-    .. math:: X^{(l+1)} = \mathrm{ReLU}\Big(\sum_{k=0}^{K} T_k(\tilde L)\,X^{(l)} W^{(l)}_k + b^{(l)}\Big)
+    .. math:: X^{(l+1)} = \mathrm{ReLU}\Big(\sum_{k=0}^{K} T_k(\tilde L)\,X^{(l)} W^{(l)}_k
+              + b^{(l)}\Big)
 
-    without ReLU in the last layer, and with dropout before every layer. The same map as a stack of
-    :class:`torch_geometric.nn.ChebConv`, whose ``K`` counts terms and is one more than the degree here.
-    Features are transformed first and summed by Clenshaw's rule, so that products with the graph have the
-    output's width.
+    without ReLU in the last layer, and with dropout before every layer. Computes the same as a stack
+    of :class:`torch_geometric.nn.ChebConv`, whose ``K`` counts terms and is one more than the degree
+    here. Features are transformed first and summed by Clenshaw's algorithm, so that products with
+    the graph have the width of the output.
 
     Args:
         in_channels (int): number of features.
@@ -52,38 +53,42 @@ class ChebNet(NodeModel):
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.lins = nn.ModuleList(Linear(a, (K + 1) * b, bias=False) for a, b in pairwise(widths))
         self.biases = nn.ParameterList(nn.Parameter(torch.empty(b)) for b in widths[1:])
-        self.K, self.dropout = K, dropout
+        self.K = K
+        self.dropout = dropout
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         for lin, bias in zip(self.lins, self.biases):
-            for weight in lin.weight.chunk(self.K + 1):  # type: ignore[operator]
+            for weight in lin.get_parameter("weight").chunk(self.K + 1):
                 nn.init.xavier_uniform_(weight)
             nn.init.zeros_(bias)
 
     def forward(
         self,
-        x: Tensor | CSR,
+        x: Features,
         edge_index: Tensor | ScaledLaplacian,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         """"""
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0])
-        for layer, (lin, bias) in enumerate(zip(self.lins, self.biases)):
-            x = F.relu(x) if layer else x  # type: ignore[arg-type]
-            x = (
-                clenshaw(
-                    lin(dropout(x, self.dropout, self.training)).chunk(self.K + 1, -1), operator
-                )
-                + bias
-            )
-        return x  # type: ignore[return-value]
+        *hidden, (last, last_bias) = zip(self.lins, self.biases)
+        for lin, bias in hidden:
+            x = F.relu(self._convolve(x, lin, operator) + bias)
+        out: Tensor = self._convolve(x, last, operator) + last_bias
+        return out
+
+    def _convolve(self, x: Features, lin: nn.Module, operator: ScaledLaplacian) -> Tensor:
+        terms = lin(dropout(x, self.dropout, self.training))
+        return clenshaw(terms.chunk(self.K + 1, -1), operator)
 
 
 def clenshaw(terms: tuple[Tensor, ...], operator: ScaledLaplacian) -> Tensor:
-    r""":math:`\sum_k T_k(\tilde L) Y_k` from the highest term down, with K products."""
+    r"""Return :math:`\sum_k T_k(\tilde L) Y_k`, from the highest term down, with K products."""
     first, *rest = terms
-    newer = older = torch.zeros_like(first)
-    for step, term in enumerate(reversed(rest)):
-        newer, older = (term + 2 * (operator @ newer) - older if step else term), newer
-    return first + operator @ newer - older if rest else first
+    if not rest:
+        return first
+    *others, newer = rest
+    older = torch.zeros_like(first)
+    for term in reversed(others):
+        newer, older = term + 2 * (operator @ newer) - older, newer
+    return first + operator @ newer - older

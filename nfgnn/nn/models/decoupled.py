@@ -1,30 +1,30 @@
-"""First transform, then filter: the shape that NFGNN shares with APPNP, GPRGNN and BernNet."""
+"""Models that transform first and filter then."""
 
 from typing import Any
 
 from torch import Tensor
 
-from nfgnn.nn.conv import NFConv, PolyConv
+from nfgnn.nn.conv import PolynomialConv
 from nfgnn.nn.dropout import dropout_dense
-from nfgnn.nn.models.linked_mlp import LinkedMLP
+from nfgnn.nn.models.adjacency_mlp import AdjacencyMLP
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.node_model import Features, NodeModel
 
 
 class Decoupled(NodeModel):
-    r"""An MLP makes class scores from features, a filter without further transformation spreads them over the graph.
+    r"""An MLP computes class scores from features, and a filter propagates them over the graph.
 
     .. math:: X^{(0)} = \mathrm{MLP}(X), \qquad Z = \mathrm{filter}(X^{(0)}, \tilde L)
 
-    Subclasses choose the filter. It is always called ``prop``: its parameters form the second optimiser group.
+    Subclasses choose the filter, the submodule ``prop``. :class:`Scalable` has the opposite order.
 
     Args:
         prop: the filter.
-        in_channels, out_channels, hidden_channels, num_layers, dropout: of the :class:`MLP`.
+        in_channels, out_channels, hidden_channels, num_layers, dropout: see :class:`MLP`.
         filter_dropout (float): dropout between the MLP and the filter.
-        link (str): ``"raw"``, ``"row"`` or ``"scores"`` give the MLP a link branch: see :class:`LinkedMLP`. (default:
-            ``"none"``)
-        num_nodes (int): number of nodes, for the link branch only; the trainer fills it in.
+        link (str): other values than ``"none"`` also give the rows of the adjacency matrix to the
+            MLP, see :class:`AdjacencyMLP`. (default: ``"none"``)
+        num_nodes (int): number of nodes, needed for ``link`` only. The trainer sets it.
     """
 
     shares_passes = True
@@ -32,7 +32,7 @@ class Decoupled(NodeModel):
 
     def __init__(
         self,
-        prop: NFConv | PolyConv,
+        prop: PolynomialConv,
         in_channels: int,
         out_channels: int,
         hidden_channels: int,
@@ -44,21 +44,16 @@ class Decoupled(NodeModel):
     ) -> None:
         super().__init__()
         sizes = (in_channels, out_channels, hidden_channels, num_layers, dropout)
-        self.mlp = MLP(*sizes) if link == "none" else LinkedMLP(*sizes, link, num_nodes)
+        if link == "none":
+            self.mlp = MLP(*sizes)
+        else:
+            self.mlp = AdjacencyMLP(*sizes, link, num_nodes)
         self.prop = prop
         self.filter_dropout = filter_dropout
 
     def reset_parameters(self) -> None:
         self.mlp.reset_parameters()
         self.prop.reset_parameters()
-
-    def scores(
-        self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None
-    ) -> Tensor:
-        """The input X⁽⁰⁾ of the filter."""
-        return dropout_dense(
-            self.mlp(x, edge_index, edge_weight), self.filter_dropout, self.training
-        )
 
     def forward(self, x: Features, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """"""
@@ -68,21 +63,22 @@ class Decoupled(NodeModel):
     def forward_pair(
         self, x: Features, edge_index: Any, edge_weight: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The logits of training, and those of evaluation without a gradient; one recurrence serves both."""
         self.training = True
-        scores, held = self.mlp.forward_pair(x, edge_index, edge_weight)
-        return self.prop.forward_pair(
-            dropout_dense(scores, self.filter_dropout, True), held, edge_index, edge_weight
-        )
+        scores, evaluated = self.mlp.forward_pair(x, edge_index, edge_weight)
+        scores = dropout_dense(scores, self.filter_dropout, True)
+        # One recurrence serves both passes.
+        return self.prop.forward_pair(scores, evaluated, edge_index, edge_weight)
 
     def coefficients(
         self, x: Features, edge_index: Any, edge_weight: Tensor | None = None
     ) -> Tensor:
-        """Ψ: the filter coefficients of every node in the basis of ``prop``, ``[n, K + 1]``."""
-        psi: Tensor = self.prop(
-            self.scores(x, edge_index, edge_weight),
-            edge_index,
-            edge_weight,
-            return_coefficients=True,
-        )[1]
+        scores = self.scores(x, edge_index, edge_weight)
+        psi: Tensor = self.prop(scores, edge_index, edge_weight, return_coefficients=True)[1]
         return psi
+
+    def scores(
+        self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None
+    ) -> Tensor:
+        """Return the input X⁽⁰⁾ of the filter."""
+        scores = self.mlp(x, edge_index, edge_weight)
+        return dropout_dense(scores, self.filter_dropout, self.training)

@@ -8,23 +8,23 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import NodeModel
-from nfgnn.spectral import CSR
+from nfgnn.nn.node_model import Features, NodeModel
 
 
 @register_model(
     "Beyond Low-frequency Information in Graph Convolutional Networks", 2021, "O(nfh + Kmh)"
 )
 class FAGCN(NodeModel):
-    r"""Neighbours count with a learned sign (`Bo et al. <https://arxiv.org/abs/2101.00797>`_).
+    r"""Sums over neighbours with learned signs (`Bo et al. <https://arxiv.org/abs/2101.00797>`_).
 
     .. math::
         H^{(0)} = \mathrm{ReLU}(W_1 X + b_1), \quad
-        H^{(k+1)}_i = ε H^{(0)}_i + \sum_{j ∈ N(i)} \frac{α^{(k)}_{ij}}{\sqrt{d_i d_j}} H^{(k)}_j, \quad
+        H^{(k+1)}_i = ε H^{(0)}_i
+            + \sum_{j ∈ N(i)} \frac{α^{(k)}_{ij}}{\sqrt{d_i d_j}} H^{(k)}_j, \quad
         α^{(k)}_{ij} = \tanh\big(a_k^⊤ [H^{(k)}_i ‖ H^{(k)}_j]\big), \quad Z = W_2 H^{(K)} + b_2
 
-    α > 0 keeps the low frequencies (a node becomes like its neighbours), α < 0 the high ones. The sums are
-    :class:`torch_geometric.nn.FAConv`, without self-loops as in the published code.
+    α > 0 keeps low frequencies (a node becomes similar to its neighbours), α < 0 high ones. The sums
+    are :class:`torch_geometric.nn.FAConv`, without self-loops as in the published code.
 
     Args:
         in_channels (int): number of features.
@@ -46,9 +46,9 @@ class FAGCN(NodeModel):
     ) -> None:
         super().__init__()
         self.lin1 = Linear(in_channels, hidden_channels)
-        self.convs = nn.ModuleList(
-            FAConv(hidden_channels, eps, dropout, normalize=False) for _ in range(K)
-        )
+        self.convs = nn.ModuleList()
+        for _ in range(K):
+            self.convs.append(FAConv(hidden_channels, eps, dropout, normalize=False))
         self.lin2 = Linear(hidden_channels, out_channels)
         self.dropout = dropout
         self.reset_parameters()
@@ -58,17 +58,18 @@ class FAGCN(NodeModel):
             nn.init.xavier_normal_(lin.weight, gain=2**0.5)
             nn.init.zeros_(lin.bias)
         for conv in self.convs:
-            conv.reset_parameters()  # type: ignore[operator]
+            if isinstance(conv, FAConv):
+                conv.reset_parameters()
 
-    def forward(
-        self, x: Tensor | CSR, edge_index: Tensor, edge_weight: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """"""
         edge_index, norm = gcn_norm(
             edge_index, edge_weight, x.shape[0], add_self_loops=False, dtype=self.lin1.weight.dtype
         )
         first = F.relu(self.lin1(dropout(x, self.dropout, self.training)))
-        hidden = first = F.dropout(first, self.dropout, self.training)
+        first = F.dropout(first, self.dropout, self.training)
+        hidden = first
         for conv in self.convs:
             hidden = conv(hidden, first, edge_index, norm)
-        return self.lin2(hidden)  # type: ignore[no-any-return]
+        out: Tensor = self.lin2(hidden)
+        return out

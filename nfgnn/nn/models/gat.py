@@ -8,8 +8,7 @@ from torch_geometric.utils import add_remaining_self_loops, softmax
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import NodeModel
-from nfgnn.spectral import CSR
+from nfgnn.nn.node_model import Features, NodeModel
 
 
 @register_model("Graph Attention Networks", 2018, "O(nfh + mh)")
@@ -19,9 +18,9 @@ class GAT(NodeModel):
     .. math:: X'_i = \sum_{j ∈ N(i) ∪ \{i\}} α_{ij} W X_j + b, \qquad
               α_{ij} = \mathrm{softmax}_j\big(\mathrm{LeakyReLU}(a_d^⊤ W X_i + a_s^⊤ W X_j)\big)
 
-    for every head; ELU between the layers, heads side by side in the first and averaged in the last. The same
-    map as a stack of :class:`torch_geometric.nn.GATConv`, but the features may be sparse. Edge weights play
-    no part.
+    for every head. ELU follows the first layer. Its heads are concatenated, those of the last layer
+    averaged. Computes the same as a stack of :class:`torch_geometric.nn.GATConv`, but the features
+    may be sparse. Edge weights are not used.
 
     Args:
         in_channels (int): number of features.
@@ -29,7 +28,8 @@ class GAT(NodeModel):
         hidden_channels (int): width of every head of the first layer. (default: ``8``)
         heads (int): heads of the first layer. (default: ``8``)
         out_heads (int): heads of the last layer. (default: ``1``)
-        dropout (float): dropout on the input of both layers and on the attention. (default: ``0.5``)
+        dropout (float): dropout on the input of both layers and on the attention.
+            (default: ``0.5``)
     """
 
     def __init__(
@@ -55,12 +55,7 @@ class GAT(NodeModel):
         nn.init.zeros_(self.bias)
         nn.init.zeros_(self.out_bias)
 
-    def forward(
-        self,
-        x: Tensor | CSR,
-        edge_index: Tensor,
-        edge_weight: Tensor | None = None,
-    ) -> Tensor:
+    def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """"""
         edge_index, _ = add_remaining_self_loops(edge_index, num_nodes=x.shape[0])
         hidden = self.first(dropout(x, self.dropout, self.training), edge_index).flatten(1)
@@ -70,7 +65,7 @@ class GAT(NodeModel):
 
 
 class _Attention(nn.Module):
-    """Weighted means of the neighbours' transformed features, one per head: ``[n, heads, channels]``."""
+    """Weighted means over neighbours, one per head: ``[n, heads, channels]``."""
 
     def __init__(self, in_channels: int, channels: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -83,7 +78,7 @@ class _Attention(nn.Module):
         for weight in self.parameters():
             nn.init.xavier_uniform_(weight)
 
-    def forward(self, x: Tensor | CSR, edge_index: Tensor) -> Tensor:
+    def forward(self, x: Features, edge_index: Tensor) -> Tensor:
         h = self.lin(x).unflatten(-1, self.att_src.shape)
         source, target = edge_index
         score = (h * self.att_src).sum(-1)[source] + (h * self.att_dst).sum(-1)[target]

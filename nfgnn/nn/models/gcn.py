@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import NodeModel
-from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
+from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.spectral import ScaledLaplacian, scaled_laplacian
 
 
 @register_model(
@@ -22,8 +22,9 @@ class GCN(NodeModel):
     .. math:: X^{(l+1)} = \mathrm{ReLU}\big(\hat A\,X^{(l)} W^{(l)} + b^{(l)}\big), \qquad
               \hat A = D^{-1/2}(A + I)D^{-1/2}
 
-    without ReLU in the last layer, and with dropout before every layer. The same map as a stack of
-    :class:`torch_geometric.nn.GCNConv`; the operator is made once, and the features may be sparse.
+    without ReLU in the last layer, and with dropout before every layer. Computes the same as a stack
+    of :class:`torch_geometric.nn.GCNConv`, but the operator is built once and the features may be
+    sparse.
 
     Args:
         in_channels (int): number of features.
@@ -52,19 +53,20 @@ class GCN(NodeModel):
 
     def reset_parameters(self) -> None:
         for lin, bias in zip(self.lins, self.biases):
-            nn.init.xavier_uniform_(lin.weight)  # type: ignore[arg-type]
+            nn.init.xavier_uniform_(lin.get_parameter("weight"))
             nn.init.zeros_(bias)
 
     def forward(
         self,
-        x: Tensor | CSR,
+        x: Features,
         edge_index: Tensor | ScaledLaplacian,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         """"""
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0], self_loops=True)
         adjacency = operator.adjacency(self.biases[0].dtype)
-        for layer, (lin, bias) in enumerate(zip(self.lins, self.biases)):
-            x = F.relu(x) if layer else x  # type: ignore[arg-type]
-            x = adjacency @ lin(dropout(x, self.dropout, self.training)) + bias
-        return x  # type: ignore[return-value]
+        *hidden, (last, last_bias) = zip(self.lins, self.biases)
+        for lin, bias in hidden:
+            x = F.relu(adjacency @ lin(dropout(x, self.dropout, self.training)) + bias)
+        out: Tensor = adjacency @ last(dropout(x, self.dropout, self.training)) + last_bias
+        return out

@@ -1,9 +1,9 @@
-"""A linear classifier on links."""
+"""A linear classifier on the rows of the adjacency matrix."""
 
 from torch import Tensor
 
+from nfgnn.nn.adjacency_features import adjacency_features
 from nfgnn.nn.linear import Linear
-from nfgnn.nn.links import link_matrix
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.node_model import Features, NodeModel
 from nfgnn.spectral import ScaledLaplacian
@@ -11,18 +11,18 @@ from nfgnn.spectral import ScaledLaplacian
 
 @register_model("To Join or Not to Join: The Illusion of Privacy in Social Networks", 2009, "O(mc)")
 class LINK(NodeModel):
-    r"""Logistic regression on the rows of the adjacency matrix (`Zheleva and Getoor
-    <https://doi.org/10.1145/1526709.1526781>`_): whom a node is linked to decides, not what it is like.
+    r"""Logistic regression on the rows of the adjacency matrix
+    (`Zheleva and Getoor <https://doi.org/10.1145/1526709.1526781>`_).
 
     .. math:: Z = A W + b, \qquad W ∈ ℝ^{n × C}
 
-    The features are not looked at. Every node has a weight of its own, so the model knows the nodes of one
-    graph only; the product costs the stored edges.
+    The features are not used. Every node has a weight, so the model can only be applied to the graph
+    that it was trained on.
 
     Args:
         in_channels (int): not used.
         out_channels (int): number of classes.
-        num_nodes (int): number of nodes; the trainer fills it in.
+        num_nodes (int): number of nodes. The trainer sets it.
     """
 
     batchable = True
@@ -35,8 +35,14 @@ class LINK(NodeModel):
         self.lin.reset_parameters()
 
     def forward(
-        self, x: Features, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None = None
+        self,
+        x: Features,
+        edge_index: Tensor | ScaledLaplacian,
+        edge_weight: Tensor | None = None,
     ) -> Tensor:
         """"""
-        known, dtype = self.lin.in_features, self.lin.weight.dtype
-        return self.lin(link_matrix(edge_index, edge_weight, x.shape[0], known, dtype))  # type: ignore[no-any-return]
+        in_features = self.lin.in_features
+        dtype = self.lin.weight.dtype
+        rows = adjacency_features(edge_index, edge_weight, x.shape[0], in_features, dtype)
+        logits: Tensor = self.lin(rows)
+        return logits

@@ -1,5 +1,6 @@
 """A multi-layer perceptron on node features."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -8,21 +9,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nfgnn.nn.dropout import dropout
+from nfgnn.nn.fused_mlp import can_fuse, fused_mlp
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import NodeModel
-from nfgnn.nn.two_layer_mlp import serves, two_layers
-from nfgnn.spectral import CSR
+from nfgnn.nn.node_model import Features, NodeModel
 
 
 @register_model("Multi-layer perceptron on the features alone", 1986, "O(nfh)", mini_batch=True)
 class MLP(NodeModel):
-    r"""A multi-layer perceptron that ignores the graph: the baseline, and the transformation inside decoupled models.
+    r"""A multi-layer perceptron that ignores the graph: a baseline, and a part of other models.
 
-    .. math:: X ↦ W_2\, \mathrm{ReLU}(W_1 X + b_1) + b_2, \quad\text{dropout before every linear map}
+    .. math:: X ↦ W_2\, \mathrm{ReLU}(W_1 X + b_1) + b_2, \quad
+              \text{with dropout before every linear map}
 
     Args:
-        in_channels (int): number of features; they may be sparse.
+        in_channels (int): number of features, which may be sparse.
         out_channels (int): number of classes.
         hidden_channels (int): width of the hidden layers. (default: ``64``)
         num_layers (int): number of linear maps. (default: ``2``)
@@ -46,26 +47,47 @@ class MLP(NodeModel):
         self.dropout = dropout
 
     def reset_parameters(self) -> None:
-        for lin in self.lins:
-            lin.reset_parameters()  # type: ignore[operator]
+        for lin in self.linear_maps():
+            lin.reset_parameters()
 
-    def forward(self, x: Tensor | CSR, edge_index: Any = None, edge_weight: Any = None) -> Tensor:
+    def linear_maps(self) -> list[Linear]:
+        return [lin for lin in self.lins if isinstance(lin, Linear)]
+
+    def forward(
+        self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None
+    ) -> Tensor:
         """"""
-        *hidden, last = self.lins
-        for lin in hidden:
-            x = F.relu(lin(dropout(x, self.dropout, self.training)))
+        return self.layers(x, self.linear_maps())
+
+    def layers(self, x: Features, maps: list[Linear], norms: Sequence[nn.Module] = ()) -> Tensor:
+        """Apply linear maps with dropout before and ReLU between them.
+
+        Args:
+            x: the input.
+            maps: some of the linear maps.
+            norms: normalisations before the ReLUs, none by default.
+        """
+        *hidden, last = maps
+        for i, lin in enumerate(hidden):
+            h = lin(dropout(x, self.dropout, self.training))
+            x = F.relu(norms[i](h) if norms else h)
         out: Tensor = last(dropout(x, self.dropout, self.training))
         return out
 
     def forward_pair(
-        self, x: Tensor | CSR, edge_index: Any = None, edge_weight: Any = None
+        self, x: Features, edge_index: Any = None, edge_weight: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The scores of training, and those of evaluation without a gradient."""
-        layers = list(self.lins)
-        if type(self) is MLP and serves(x, layers, self.dropout):
-            return two_layers(x, layers, self.dropout)
+        maps = self.linear_maps()
+        if can_fuse(x, maps, self.dropout):
+            return fused_mlp(x, maps, self.dropout)
+        return self._two_passes(x, edge_index, edge_weight)
+
+    def _two_passes(
+        self, x: Features, edge_index: Any, edge_weight: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        # Only this module has a mode. Setting it directly saves the walk through all submodules.
         self.training = False
         with torch.no_grad():
-            held = self(x, edge_index, edge_weight)
+            evaluated: Tensor = self(x, edge_index, edge_weight)
         self.training = True
-        return self(x, edge_index, edge_weight), held
+        return self(x, edge_index, edge_weight), evaluated

@@ -1,4 +1,4 @@
-"""Simplified graph convolution."""
+"""Simplified graph convolution, with the filter after or before the linear map."""
 
 import torch
 from torch import Tensor, nn
@@ -7,18 +7,20 @@ from nfgnn.nn.conv import PolyConv
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import NodeModel
-from nfgnn.spectral import CSR, ScaledLaplacian
+from nfgnn.nn.models.scalable import Scalable
+from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.spectral import ScaledLaplacian
 
 
 @register_model("Simplifying Graph Convolutional Networks", 2019, "O(nfc + Kmc)")
 class SGC(NodeModel):
-    r"""A graph convolutional network without non-linearities (`Wu et al. <https://arxiv.org/abs/1902.07153>`_).
+    r"""A graph convolutional network without non-linearities
+    (`Wu et al. <https://arxiv.org/abs/1902.07153>`_).
 
     .. math:: Z = \hat A^K X W + b, \qquad \hat A = D^{-1/2}(A + I)D^{-1/2}
 
-    A fixed filter of response :math:`(1 - λ)^K` and one linear map, which comes first because it makes the
-    products with the graph narrow.
+    A fixed filter with the response :math:`(1 - λ)^K` and one linear map. The map comes first,
+    because it makes the products with the graph narrow.
 
     Args:
         in_channels (int): number of features.
@@ -35,7 +37,7 @@ class SGC(NodeModel):
         super().__init__()
         self.lin = Linear(in_channels, out_channels, bias=False)
         self.bias = nn.Parameter(torch.empty(out_channels))
-        self.prop = PolyConv(K, "monomial", lambda t: (-t) ** K, self_loops=True, learnable=False)
+        self.prop = _power(K)
         self.dropout = dropout
         self.reset_parameters()
 
@@ -46,10 +48,36 @@ class SGC(NodeModel):
 
     def forward(
         self,
-        x: Tensor | CSR,
+        x: Features,
         edge_index: Tensor | ScaledLaplacian,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         """"""
         scores = self.lin(dropout(x, self.dropout, self.training))
-        return self.prop(scores, edge_index, edge_weight) + self.bias  # type: ignore[no-any-return]
+        out: Tensor = self.prop(scores, edge_index, edge_weight) + self.bias
+        return out
+
+
+@register_model("SGC with the filter first", 2019, "O(nfc), once O(Kmf)", mini_batch=True)
+class ScalableSGC(Scalable):
+    r""":class:`SGC` with the power computed before training.
+
+    Args:
+        in_channels, out_channels, K: see :class:`SGC`.
+        dropout (float): dropout on the filtered features. (default: ``0.0``)
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, K: int = 2, dropout: float = 0.0
+    ) -> None:
+        super().__init__(_power(K), in_channels, out_channels, 1, 1, dropout, batch_norm=False)
+
+
+def _power(K: int) -> PolyConv:
+    """Return the fixed filter Â^K."""
+
+    def response(t: Tensor) -> Tensor:
+        power: Tensor = (-t) ** K
+        return power
+
+    return PolyConv(K, "monomial", response, self_loops=True, learnable=False)

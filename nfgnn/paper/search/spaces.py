@@ -7,11 +7,8 @@ Settings in :data:`NUMERIC` leave the model's shape alone, so runs that differ i
 from collections.abc import Mapping
 from typing import Any
 
-from nfgnn.nn.conv.gates import GATES
-from nfgnn.nn.models import find_model
-from nfgnn.nn.models.linked_mlp import LINKS
-from nfgnn.spectral import BASES
-from nfgnn.spectral.response import RESPONSES
+from nfgnn.nn import GATES, LINK_CHOICES, find_model
+from nfgnn.spectral import BASES, RESPONSES
 from nfgnn.training import RunConfig
 
 Space = dict[str, tuple[Any, ...]]
@@ -45,7 +42,7 @@ def _structure(model: str) -> Space:
         "basis": tuple(BASES),
         "self_loops": (False, True),
         "init": tuple(name for name in ("ppr", *RESPONSES) if name != "random"),
-        "link": LINKS,
+        "link": LINK_CHOICES,
         **_FILTERED,
     }
     shapes: dict[str, Space] = {

@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 from nfgnn.data import FeatureScaling, load_dataset, split
 from nfgnn.files import atomic_write
 from nfgnn.nn import NodeModel
-from nfgnn.nn.conv import Gate
+from nfgnn.nn.gates import Gate
 from nfgnn.nn.models import NFGNN
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED
 from nfgnn.progress import Progress

@@ -1,9 +1,9 @@
-"""Polynomial bases: maths only.
+"""Polynomial bases.
 
-A basis is a table of three numbers per order; :class:`Basis` says what the table means and on which operator it is
-evaluated. Start reading there, then at :class:`Chebyshev`, the paper's basis. A new basis is one small file here and
-one line in ``BASES``; layers, models, plots and tests then know it by name. :mod:`nfgnn.spectral.response` has the
-frequency responses that filters start from.
+A basis is a table of three numbers per order. :class:`Basis` says what the table means and on which
+operator it is evaluated. Start reading there, then at :class:`Chebyshev`, the basis of the paper. A
+new basis is one small file here and one line in ``BASES``; layers, models, plots and tests then find
+it by its name.
 """
 
 from functools import lru_cache
@@ -13,7 +13,6 @@ from nfgnn.spectral.bases.bernstein import Bernstein
 from nfgnn.spectral.bases.chebyshev import Chebyshev
 from nfgnn.spectral.bases.jacobi import Jacobi, Legendre
 from nfgnn.spectral.bases.monomial import Monomial
-from nfgnn.spectral.response import RESPONSES, initial_response
 
 BASES: dict[str, type[Basis]] = {
     "chebyshev": Chebyshev,
@@ -25,7 +24,10 @@ BASES: dict[str, type[Basis]] = {
 
 
 def resolve_basis(basis: str | Basis) -> Basis:
-    """A basis from its name: ``"chebyshev"``, ``"jacobi"``, with parameters ``"jacobi(0.5, 1)"``; or as it is."""
+    """Return a basis by its name, such as ``"chebyshev"`` or ``"jacobi(0.5, 1)"``.
+
+    A :class:`Basis` is returned as it is.
+    """
     return basis if isinstance(basis, Basis) else _basis_named(basis)
 
 
@@ -43,7 +45,6 @@ def _basis_named(basis: str) -> Basis:
 
 __all__ = [
     "BASES",
-    "RESPONSES",
     "Basis",
     "Bernstein",
     "Chebyshev",
@@ -52,6 +53,5 @@ __all__ = [
     "Monomial",
     "Response",
     "chebyshev_nodes",
-    "initial_response",
     "resolve_basis",
 ]

@@ -1,4 +1,4 @@
-"""What a polynomial basis is: a table of three numbers per order."""
+"""The definition of a polynomial basis: a table of three numbers per order."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -7,39 +7,45 @@ import torch
 from torch import Tensor
 
 Response = Callable[[Tensor], Tensor]
-"""A frequency response: values g(t) of a filter at points t in [-1, 1] (see :class:`Basis` for the variable)."""
+"""A frequency response: values g(t) of a filter at points t in [-1, 1], see :class:`Basis`."""
 
 
 class Basis(ABC):
     r"""Polynomials :math:`p_0, …, p_K` of degree at most :math:`K` on :math:`[-1, 1]`.
 
-    **The variable.** Every basis in this package is evaluated on the scaled Laplacian
-    :math:`\tilde L = 2L/\lambda_{\max} - I`, whose eigenvalues are :math:`t = 2\lambda/\lambda_{\max} - 1`:
-    :math:`t = -1` is the lowest graph frequency, :math:`t = 1` the highest. This is the only place that decides it.
-    (With :math:`\lambda_{\max} = 2`, :math:`\tilde L = -\hat A`; a basis that the literature writes in powers of
-    :math:`\hat A`, such as :class:`~nfgnn.spectral.bases.Monomial`, carries that sign in its table.)
+    **The variable.** Every basis is evaluated on the scaled Laplacian
+    :math:`\tilde L = 2L/\lambda_{\max} - I`, whose eigenvalues are
+    :math:`t = 2\lambda/\lambda_{\max} - 1`: :math:`t = -1` is the lowest graph frequency,
+    :math:`t = 1` the highest. With :math:`\lambda_{\max} = 2`, :math:`\tilde L = -\hat A`. A basis
+    that the literature writes in powers of :math:`\hat A`, such as
+    :class:`~nfgnn.spectral.bases.Monomial`, has that sign in its table.
 
     **The table.** The terms :math:`X^{(k)} = p_k(\tilde L)\,X` obey
 
-    .. math:: X^{(k+1)} = a_k\,\tilde L X^{(k)} + b_k\,X^{(k)} + c_k\,X^{(k-1)}, \qquad X^{(0)} = X,\; X^{(-1)} = 0,
+    .. math:: X^{(k+1)} = a_k\,\tilde L X^{(k)} + b_k\,X^{(k)} + c_k\,X^{(k-1)}, \qquad
+              X^{(0)} = X,\; X^{(-1)} = 0,
 
     so a basis is the table of rows :math:`(a_k, b_k, c_k)`, and one engine
-    (:func:`nfgnn.spectral.polynomial_terms`) runs all of them. A basis without a three-term recurrence is a fixed
-    linear map (:meth:`mixing`) of one that has it.
+    (:func:`nfgnn.spectral.polynomial_terms`) runs all of them. A basis without a three-term
+    recurrence is a fixed linear map (:meth:`mixing`) of one that has it.
     """
 
     @abstractmethod
     def table(self, K: int) -> Tensor:
-        """The recurrence, ``[K, 3]`` in float64: row k leads from term k to term k + 1."""
+        """Return the recurrence, ``[K, 3]`` in float64: row k leads from term k to term k + 1."""
 
     def mixing(self, K: int) -> Tensor | None:
-        """``[K + 1, K + 1]``: this basis' terms as combinations of the table's terms; ``None`` is the identity."""
+        """Return the terms of this basis as combinations of those of the table.
+
+        ``[K + 1, K + 1]``; ``None`` stands for the identity.
+        """
         return None
 
     def evaluate(self, t: Tensor, K: int) -> Tensor:
-        """The values p_k(t), shape ``[*t.shape, K + 1]``: the recurrence of the table, run on numbers."""
+        """Return the values p_k(t), ``[*t.shape, K + 1]``."""
         t = torch.as_tensor(t)
-        previous, current = torch.zeros_like(t), torch.ones_like(t)
+        previous = torch.zeros_like(t)
+        current = torch.ones_like(t)
         values = [current]
         for a, b, c in self.table(K).tolist():
             previous, current = current, (a * t + b) * current + c * previous
@@ -49,17 +55,18 @@ class Basis(ABC):
         return terms if mixing is None else terms @ mixing.to(terms).T
 
     def project(self, response: Response, K: int) -> Tensor:
-        """Coefficients of the polynomial of degree K that agrees with ``response`` at the K + 1 Chebyshev nodes.
+        """Return the coefficients of a polynomial of degree K that approximates a response.
 
-        Exact where the response is such a polynomial and near the best approximation elsewhere. The polynomial does
-        not depend on the basis, so one response is one and the same filter in every basis.
+        The polynomial agrees with the response at the K + 1 Chebyshev nodes. It does not depend on
+        the basis. It equals the response if that is such a polynomial, and is near the best
+        approximation otherwise.
         """
         t = chebyshev_nodes(K + 1)
         coefficients: Tensor = torch.linalg.solve(self.evaluate(t, K), response(t).to(t))
         return coefficients
 
     def __str__(self) -> str:
-        """The name by which :func:`~nfgnn.spectral.bases.resolve_basis` finds it."""
+        """Return the name by which :func:`~nfgnn.spectral.bases.resolve_basis` finds the basis."""
         return type(self).__name__.lower()
 
     def __repr__(self) -> str:
@@ -67,5 +74,5 @@ class Basis(ABC):
 
 
 def chebyshev_nodes(count: int) -> Tensor:
-    """The zeros of the Chebyshev polynomial of degree ``count``, in float64."""
+    """Return the zeros of the Chebyshev polynomial of degree ``count``, in float64."""
     return torch.cos((torch.arange(count, dtype=torch.float64) + 0.5) * torch.pi / count)

@@ -11,8 +11,9 @@ class Chebyshev(Basis):
 
     .. math:: T_0 = 1, \quad T_1(t) = t, \quad T_{k+1}(t) = 2t\,T_k(t) - T_{k-1}(t)
 
-    so :math:`T_k(\cos\theta) = \cos k\theta`. All terms stay within :math:`[-1, 1]`, which keeps high orders stable in
-    float32. Defferrard et al., *Convolutional neural networks on graphs with fast localized spectral filtering*, 2016.
+    so :math:`T_k(\cos\theta) = \cos k\theta`. All terms stay within :math:`[-1, 1]`, which keeps
+    high orders stable in float32. Defferrard et al., *Convolutional neural networks on graphs with
+    fast localized spectral filtering*, 2016.
     """
 
     def table(self, K: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Jacobi polynomials, and Legendre's as their simplest case."""
+"""Jacobi polynomials, and Legendre polynomials as a special case."""
 
 import torch
 from torch import Tensor
@@ -16,9 +16,10 @@ class Jacobi(Basis):
         b_k = \frac{(a^2-b^2)(s+1)}{2(k+1)(k+a+b+1)\,s}, \quad
         c_k = -\frac{(k+a)(k+b)(s+2)}{(k+1)(k+a+b+1)\,s}
 
-    and :math:`P_1(t) = \tfrac{a-b}{2} + \tfrac{a+b+2}{2}\,t`. Mass near the low frequencies (t = -1) wants a large *b*,
-    near the high ones a large *a*. JacobiConv writes its filter in :math:`\hat A = -\tilde L`; its (a, b) is (b, a)
-    here, up to the sign of odd terms. Wang and Zhang, *How powerful are spectral graph neural networks*, 2022.
+    and :math:`P_1(t) = \tfrac{a-b}{2} + \tfrac{a+b+2}{2}\,t`. Choose a large *b* for signals at low
+    frequencies (t = -1) and a large *a* for signals at high ones. JacobiConv writes its filter in
+    :math:`\hat A = -\tilde L`; its (a, b) is (b, a) here, up to the sign of odd terms. Wang and
+    Zhang, *How powerful are spectral graph neural networks*, 2022.
 
     Args:
         a: exponent of :math:`1 - t`, larger than -1.
@@ -28,21 +29,20 @@ class Jacobi(Basis):
     def __init__(self, a: float = 1.0, b: float = 1.0) -> None:
         if a <= -1 or b <= -1:
             raise ValueError(f"Jacobi(a, b) needs a > -1 and b > -1, got a = {a} and b = {b}")
-        self.a, self.b = float(a), float(b)
+        self.a = float(a)
+        self.b = float(b)
 
     def table(self, K: int) -> Tensor:
-        a, b = self.a, self.b
+        a = self.a
+        b = self.b
         rows = [((a + b + 2) / 2, (a - b) / 2, 0.0)]
         for k in range(1, K):
             s = 2 * k + a + b
             denominator = 2 * (k + 1) * (k + a + b + 1) * s
-            rows.append(
-                (
-                    s * (s + 1) * (s + 2) / denominator,
-                    (a * a - b * b) * (s + 1) / denominator,
-                    -2 * (k + a) * (k + b) * (s + 2) / denominator,
-                )
-            )
+            a_k = s * (s + 1) * (s + 2) / denominator
+            b_k = (a * a - b * b) * (s + 1) / denominator
+            c_k = -2 * (k + a) * (k + b) * (s + 2) / denominator
+            rows.append((a_k, b_k, c_k))
         return torch.tensor(rows[:K], dtype=torch.float64).reshape(K, 3)
 
     def __str__(self) -> str:

@@ -11,8 +11,9 @@ class Monomial(Basis):
 
     .. math:: p_k(t) = (-t)^k, \qquad p_k(\tilde L) = (-\tilde L)^k = \hat A^k \text{ for } \lambda_{\max} = 2
 
-    The minus sign makes the terms the powers of :math:`\hat A` that the literature means by "monomial basis": walks of
-    length k. Chien et al., *Adaptive universal generalized PageRank graph neural network*, 2021.
+    With the minus sign the terms are the powers of :math:`\hat A`, which the literature calls the
+    monomial basis: walks of length k. Chien et al., *Adaptive universal generalized PageRank graph
+    neural network*, 2021.
     """
 
     def table(self, K: int) -> Tensor:

@@ -7,9 +7,8 @@ from helpers import triton_on_cpu  # noqa: F401  before any kernel is defined
 from torch import Tensor
 from torch.func import functional_call, grad_and_value, vmap
 
-from nfgnn.kernels import two_layer_mlp as two_layers_triton
-from nfgnn.nn import two_layer_mlp as two_layers
-from nfgnn.nn.models.mlp import MLP
+from nfgnn.kernels import fused_mlp as mlp_kernel
+from nfgnn.nn import MLP, fused_mlp
 from nfgnn.training.batched import _Pair
 
 SIZES = [(70, 9, 8, 2), (33, 65, 20, 5), (20, 128, 16, 16)]
@@ -18,8 +17,7 @@ SIZES = [(70, 9, 8, 2), (33, 65, 20, 5), (20, 128, 16, 16)]
 def masks(n: int, widths: tuple[int, int], rate: float, seeds: Tensor) -> list[Tensor]:
     """Which values of n rows and so many columns are kept under either seed of a run."""
     return [
-        two_layers_triton.kept(seed, n, columns, rate)
-        for columns, seed in zip(widths, seeds.tolist())
+        mlp_kernel.kept(seed, n, columns, rate) for columns, seed in zip(widths, seeds.tolist())
     ]
 
 
@@ -37,8 +35,8 @@ def test_scores_and_gradients_equal_autograd_under_the_same_masks(
     exact = layers(2, features, width, classes)
     x, grad = torch.randn(n, features), torch.randn(n, 2, classes)
     ours = [part.float() for part in exact]
-    out, held, hidden = two_layers_triton.forward(x, *ours, rates, seeds)
-    gradients = two_layers_triton.backward(grad, x, hidden, ours[2], rates, seeds)
+    out, held, hidden = mlp_kernel.forward(x, *ours, rates, seeds)
+    gradients = mlp_kernel.backward(grad, x, hidden, ours[2], rates, seeds)
     for run, rate in enumerate(rates.tolist()):
         first, second = masks(n, (features, width), rate, seeds[run])
         w1, b1, w2, b2 = own = [part[run].clone().requires_grad_() for part in exact]
@@ -76,7 +74,7 @@ def test_runs_of_a_batch_are_single_runs_with_draws_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rates so small that nothing is dropped: equal to the plain layers. At a half: every run draws for itself."""
-    monkeypatch.setattr(two_layers, "serves_triton", lambda x: True)
+    monkeypatch.setattr(fused_mlp, "serves_triton", lambda x: True)
     torch.manual_seed(0)
     models = [MLP(9, 3, 8, dropout=1e-7) for _ in range(3)]
     x, y = torch.randn(30, 9), torch.randint(3, (30,))

@@ -1,4 +1,4 @@
-"""Whom a node is linked to, as a sparse matrix that a linear map may read."""
+"""Rows of the adjacency matrix as sparse node features."""
 
 import torch
 from torch import Tensor
@@ -10,32 +10,33 @@ from nfgnn.tensor_cache import TensorCache
 _CACHE = TensorCache()
 
 
-def link_matrix(
+def adjacency_features(
     edge_index: Tensor | ScaledLaplacian,
     edge_weight: Tensor | None,
     num_nodes: int,
-    known: int,
+    in_features: int,
     dtype: torch.dtype,
-    rows: str = "raw",
+    normalize: bool = False,
 ) -> CSR:
-    """The adjacency matrix A, made once per graph, since its transpose is needed in every backward pass.
+    """Return the adjacency matrix A, cached for the life of the graph.
 
     Args:
         edge_index, edge_weight, num_nodes: the graph.
-        known: number of nodes that the model has a weight for.
-        dtype: of the values.
-        rows: ``"raw"`` for A itself, ``"row"`` for rows that sum to one.
+        in_features: number of nodes that the model was trained on. It has a weight for each.
+        dtype: type of the values.
+        normalize: whether rows are divided by their sum.
     """
-    if num_nodes != known:
+    if num_nodes != in_features:
         raise UserError(
-            f"a model of links knows the {known} nodes it was trained on, this graph has {num_nodes}"
+            "a model with a weight for every node can only be applied to the graph that it was "
+            f"trained on: it has {in_features} nodes, this graph has {num_nodes}"
         )
     graph = scaled_laplacian(edge_index, edge_weight, num_nodes)
 
     def make() -> CSR:
         weight = torch.ones_like(graph.indices) if graph.weight is None else graph.weight
-        if rows == "row":
+        if normalize:
             weight = weight * torch.repeat_interleave(graph.scale**2, graph.indptr.diff())
         return CSR(graph.indptr, graph.indices, weight.to(dtype), (num_nodes, num_nodes))
 
-    return _CACHE.lookup((graph.indices, graph.weight), (dtype, rows), make)
+    return _CACHE.lookup((graph.indices, graph.weight), (dtype, normalize), make)
