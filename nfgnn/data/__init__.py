@@ -1,30 +1,29 @@
 """Graphs: a name, files or an object in, one validated :class:`torch_geometric.data.Data` out.
 
-:func:`load_dataset` (``load.py``) is the entry point. It looks a **name** up in ``registry.py``, finds the raw
-files (``paths.py``) or fetches them (``download.py``), reads them with the reader of their layout
-(``readers/``) and keeps the result (``processed_cache.py``). **Files** of the user and **objects** (PyG,
-NetworkX, SciPy, pandas) have readers too. Every graph passes ``validate.py`` (with ``edges.py``,
-``features.py``, ``labels.py``, ``masks.py``), which fixes what it can and reports it.
+:func:`load_dataset` (``load.py``) is the entry point. It looks a **name** up in ``registry.py``,
+finds or downloads the raw files (``download.py``), reads them with the reader of their layout
+(``readers/``) and caches the result (``processed_cache.py``). **Files** of the user and **objects**
+(PyG, NetworkX, SciPy, pandas) have readers too. Every graph passes ``validate.py`` (with
+``edges.py``, ``features.py``, ``labels.py``), which fixes what it can and reports it.
 
-``splits.py`` draws train, validation and test nodes, ``scaling.py`` scales features, ``diagnostics.py`` finds
-what is legal but suspicious, ``synthetic.py`` generates the built-in graph, ``export.py`` writes graphs to
-files, and ``large_graph.py`` reads graphs that exceed the memory in blocks.
+``splits.py`` selects train, validation and test nodes, ``scaling.py`` scales features,
+``diagnostics.py`` finds known data issues, ``synthetic.py`` generates the built-in graph,
+``export.py`` writes graphs to files, and ``large_graph.py`` is a graph that exceeds the memory,
+which is read in blocks and sorted on disk by ``external_sort.py``.
 """
 
 from nfgnn.data.diagnostics import Finding, diagnose
-from nfgnn.data.entry import Entry
-from nfgnn.data.export import export_graph
+from nfgnn.data.download import is_available
+from nfgnn.data.export import export_graph, write_template
 from nfgnn.data.external_sort import csr_on_disk
-from nfgnn.data.large_graph import LargeGraph, loaded_bytes, open_large
-from nfgnn.data.load import load_dataset, registered_name
-from nfgnn.data.paths import is_available
+from nfgnn.data.large_graph import LargeGraph
+from nfgnn.data.load import load_dataset, loaded_bytes, open_large, registered_name
 from nfgnn.data.readers.new_nodes import load_new_nodes
-from nfgnn.data.registry import BUILT_IN, REGISTRY, canonical_name
+from nfgnn.data.registry import BUILT_IN, REGISTRY, Entry, canonical_name
 from nfgnn.data.registry import names as dataset_names
 from nfgnn.data.scaling import SCALINGS, FeatureScaling
 from nfgnn.data.splits import PROTOCOLS, observed_part, split
 from nfgnn.data.synthetic import mixed_graph
-from nfgnn.data.template import write_template
 from nfgnn.data.validate import check_graph
 
 __all__ = [

@@ -1,7 +1,7 @@
-"""Fetch what is not on the machine: under a temporary name, checked, then renamed.
+"""Find the raw files of a data set, or download them.
 
-A file appears under its own name only when it is complete, so an interrupted download is never taken for a
-dataset.
+A download is written under a temporary name, checked, and then renamed, so an interrupted download
+is never mistaken for a data set.
 """
 
 import hashlib
@@ -10,99 +10,120 @@ import shutil
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from nfgnn.data.entry import Entry
-from nfgnn.data.paths import cache_folder
+from nfgnn.data.paths import cache_folder, data_roots
+from nfgnn.data.registry import Entry
 from nfgnn.errors import UserError
+from nfgnn.progress import Progress
 
-_CHUNK = 2**20
+_CHUNK = 2**20  # bytes
+_WEB_PAGE = (b"<!doctype", b"<html>\n<h", b"<html><he")  # first bytes, in lower case
+
+
+def find_raw_files(entry: Entry, root: str | Path | None = None) -> Path | None:
+    """Return the folder that contains all raw files of a data set, or ``None``.
+
+    Below a data root the files may be in ``Planetoid/Cora/raw`` or, as a single class of PyTorch
+    Geometric stores them, in ``Cora/raw``.
+    """
+    shorter = entry.folder.split("/", 1)[-1]
+    for place in data_roots(root):
+        for folder in (place / entry.folder, place / shorter):
+            if all((folder / file).is_file() for file in entry.required):
+                return folder
+    return None
+
+
+def is_available(entry: Entry, root: str | Path | None = None) -> bool:
+    """Return whether a data set can be loaded without a download."""
+    return find_raw_files(entry, root) is not None
 
 
 def download(entry: Entry) -> Path:
-    """Bring the raw files of a dataset into the cache folder; return the folder they are in."""
+    """Download the raw files of a data set to the cache folder, and return their folder."""
     folder = cache_folder() / "raw" / entry.folder
-    known = _checksums()
+    checksums = _checksums()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file, url in entry.urls.items():
             target = folder / file
-            if not target.is_file():
-                fetch(url, target, known.get(f"{entry.folder}/{file}"))
-                if entry.archive:
-                    _unpack(target, folder)
-    except (urllib.error.URLError, OSError) as error:
-        reason = getattr(error, "reason", None) or error
+            if target.is_file():
+                continue
+            fetch(url, target, checksums.get(f"{entry.folder}/{file}"))
+            if entry.archive:
+                _unpack(target, folder)
+    except urllib.error.URLError as error:
+        raise _failed(entry, error.reason) from None
+    except OSError as error:
+        raise _failed(entry, error) from None
+    missing = [file for file in entry.required if not (folder / file).is_file()]
+    if missing:
         raise UserError(
-            f"{entry.title} cannot be downloaded ({reason}). {how_to_place(entry)}"
-        ) from None
-    absent = [file for file in entry.required if not (folder / file).is_file()]
-    if absent:
-        raise UserError(
-            f"{entry.title}: the archive lacks {', '.join(absent)}. {how_to_place(entry)}"
+            f"{entry.title}: the archive lacks {', '.join(missing)}. {_manual_download(entry)}"
         )
     return folder
-
-
-def how_to_place(entry: Entry) -> str:
-    """What to put where when there is no network."""
-    folder = cache_folder() / "raw" / entry.folder
-    root = f"or into {entry.folder} below the folder that --root or NFGNN_DATA names"
-    fetched = ", ".join(
-        sorted(
-            {url.rpartition("/")[0] if len(entry.urls) > 1 else url for url in entry.urls.values()}
-        )
-    )
-    return f"Put the files {', '.join(entry.required)} into {folder} ({root}). They are published at: {fetched}"
 
 
 def fetch(url: str, target: Path, sha256: str | None = None) -> None:
     """Download one file with a progress bar on standard error."""
     partial = target.with_name(f"{target.name}.{os.getpid()}.part")
     request = urllib.request.Request(url, headers={"User-Agent": "nfgnn"})
-    digest, received = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    received = 0
     try:
         with urllib.request.urlopen(request, timeout=30) as reply, partial.open("wb") as sink:
             expected = int(reply.headers.get("Content-Length") or 0)
-            with _progress(target.name, expected) as advance:
+            with Progress() as progress:
                 while chunk := reply.read(_CHUNK):
                     sink.write(chunk)
                     digest.update(chunk)
                     received += len(chunk)
-                    advance(len(chunk))
-        _check(partial, target.name, received, expected, digest.hexdigest(), sha256)
+                    progress.stage(target.name, received, expected)
+        if expected and received != expected:
+            raise UserError(
+                f"{target.name}: the download stopped at {received:,} of {expected:,} bytes; "
+                "try again."
+            )
+        if sha256 is not None and digest.hexdigest() != sha256:
+            raise UserError(
+                f"{target.name}: the download is not the published file "
+                f"(its SHA-256 is {digest.hexdigest()}, not {sha256})."
+            )
+        with partial.open("rb") as file:
+            if file.read(256).lstrip()[:9].lower() in _WEB_PAGE:
+                raise UserError(f"{target.name}: the server sent a web page instead of the file.")
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _check(
-    partial: Path, name: str, received: int, expected: int, found: str, sha256: str | None
-) -> None:
-    if expected and received != expected:
-        raise UserError(
-            f"{name}: the download stopped at {received:,} of {expected:,} bytes; try again."
-        )
-    if sha256 is not None and found != sha256:
-        raise UserError(
-            f"{name}: the download is not the published file (its SHA-256 is {found}, not {sha256})."
-        )
-    with partial.open("rb") as file:
-        if file.read(256).lstrip()[:9].lower() in (b"<!doctype", b"<html>\n<h", b"<html><he"):
-            raise UserError(f"{name}: the address answered with a web page instead of the file.")
+def _failed(entry: Entry, reason: object) -> UserError:
+    return UserError(f"{entry.title} cannot be downloaded ({reason}). {_manual_download(entry)}")
+
+
+def _manual_download(entry: Entry) -> str:
+    """Explain where to put the files by hand."""
+    folder = cache_folder() / "raw" / entry.folder
+    addresses = list(entry.urls.values())
+    if len(addresses) > 1:
+        addresses = sorted({address.rpartition("/")[0] for address in addresses})
+    return (
+        f"Put the files {', '.join(entry.required)} into {folder} (or into {entry.folder} below "
+        f"the folder of --root or NFGNN_DATA). They are published at: {', '.join(addresses)}"
+    )
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Unpack a zip with one top folder into ``folder``, then remove it."""
+    """Unpack a zip archive with one top folder into ``folder``, and remove it."""
     staging = folder.with_name(f"{folder.name}.{os.getpid()}.part")
     try:
         with zipfile.ZipFile(archive) as content:
-            content.extractall(staging)  # refuses to leave the folder
-        inner = [path for path in staging.iterdir() if path.is_dir()]
-        top = inner[0] if len(inner) == 1 and inner[0].name not in ("raw", "split") else staging
+            content.extractall(staging)  # never writes outside of the folder
+        top = staging
+        folders = [path for path in staging.iterdir() if path.is_dir()]
+        if len(folders) == 1 and folders[0].name not in ("raw", "split"):
+            top = folders[0]
         for path in top.iterdir():
             shutil.rmtree(folder / path.name, ignore_errors=True)
             path.replace(folder / path.name)
@@ -115,22 +136,9 @@ def _unpack(archive: Path, folder: Path) -> None:
 
 
 def _checksums() -> dict[str, str]:
-    """SHA-256 of the published files that we have seen, by path below a data root."""
-    lines = (Path(__file__).parent / "checksums.txt").read_text().splitlines()
-    return {path: digest for digest, path in (line.split(maxsplit=1) for line in lines)}
-
-
-@contextmanager
-def _progress(name: str, total: int) -> Iterator[Any]:
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(name, total=total or None)
-        yield lambda size: bar.update(task, advance=size)
+    """Return the SHA-256 of published files, by their path below a data root."""
+    checksums = {}
+    for line in (Path(__file__).parent / "checksums.txt").read_text().splitlines():
+        digest, path = line.split(maxsplit=1)
+        checksums[path] = digest
+    return checksums

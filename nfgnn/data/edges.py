@@ -1,8 +1,8 @@
-"""Any list of links → the one form the rest of the library expects.
+"""Convert an edge list to the form that the rest of the library expects.
 
-That form: both directions of every link, sorted by row and then column, no link twice, no self-loop. Sorting is done by
-SciPy's conversions between CSC and CSR, which are counting sorts: two of them order ten million links in a third of the
-time that a comparison sort takes.
+That form has both directions of every edge, sorted by row and then by column, without duplicates
+and self-loops. SciPy's conversions between CSC and CSR do the sorting. They are counting sorts, and
+two of them order ten million edges in a third of the time that a comparison sort takes.
 """
 
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from nfgnn.data.messages import counted
 from nfgnn.errors import UserError
 
 MAX_NODES = 2**31 - 1
@@ -18,101 +19,108 @@ MAX_NODES = 2**31 - 1
 def undirected(
     source: np.ndarray, target: np.ndarray, num_nodes: int, weight: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
-    """Make links two-way, sorted and unique.
+    """Make edges undirected, sorted and unique.
 
-    Weights of a link that is listed more than once in one direction are added up; when both directions are listed, the
-    link gets the mean of the two sums (so that a symmetric listing keeps its weights). Links of weight 0 are dropped.
+    Weights of an edge that is listed more than once in one direction are added up. When both
+    directions are listed, the edge gets the mean of the two sums, so that a symmetric list keeps
+    its weights. Edges of weight 0 are dropped.
 
     Returns:
-        ``edge_index`` [2, 2E] int64, the aligned weights or ``None``, and one line for each thing that was changed.
+        ``edge_index`` [2, 2E] int64, the aligned weights or ``None``, and one note per change.
     """
     if num_nodes > MAX_NODES:
-        raise UserError(
-            f"the graph has {num_nodes:,} nodes; at most {MAX_NODES:,} can be indexed safely."
-        )
+        raise UserError(f"the graph has {num_nodes:,} nodes; at most {MAX_NODES:,} are supported.")
     notes: list[str] = []
     keep = source != target
     if weight is not None:
-        notes += _counted(int((weight == 0).sum()), "dropped {} of weight 0", "link")
+        zeros = int((weight == 0).sum())
+        if zeros:
+            notes.append(f"dropped {counted(zeros, 'edge')} of weight 0")
         keep &= weight != 0
     if not keep.all():
-        notes += _counted(int((source == target).sum()), "dropped {}", "self-loop")
-        source, target = source[keep], target[keep]
+        loops = int((source == target).sum())
+        if loops:
+            notes.append(f"dropped {counted(loops, 'self-loop')}")
+        source = source[keep]
+        target = target[keep]
         weight = None if weight is None else weight[keep]
-    upper, directed = _merged(*_sorted_pairs(source, target, num_nodes, weight is not None), weight)
-    notes += _counted(len(source) - directed, "merged {}", "duplicate link")
-    if (
-        directed == upper.nnz
-    ):  # each listed once: undirected links in a common notation, or all of them directed
-        notes += _counted(directed, "took {} as undirected", "link")
-    else:
-        notes += _counted(2 * upper.nnz - directed, "made {} two-way", "one-way link")
+    pairs, backward, order = _sorted_pairs(source, target, num_nodes, weight is not None)
+    upper, num_directed = _merge(pairs, backward, None if weight is None else weight[order])
+    notes += _notes(len(source), num_directed, upper.nnz)
     whole = upper + upper.T.tocsr()
-    edge_index = np.empty(
-        (2, whole.nnz), dtype=np.int64
-    )  # filled in place: a copy would cost more than the sort
+    # Filled in place: a copy would cost more than the sort.
+    edge_index = np.empty((2, whole.nnz), dtype=np.int64)
     edge_index[0] = np.repeat(np.arange(num_nodes, dtype=np.int32), np.diff(whole.indptr))
     edge_index[1] = whole.indices
     return edge_index, None if weight is None else whole.data.astype(np.float32), notes
 
 
+def _notes(num_listed: int, num_directed: int, num_undirected: int) -> list[str]:
+    notes = []
+    if num_listed > num_directed:
+        notes.append(f"merged {counted(num_listed - num_directed, 'duplicate edge')}")
+    added = 2 * num_undirected - num_directed
+    if num_directed == num_undirected > 0:
+        # Every edge is listed once: this is how undirected edges are usually written.
+        notes.append(f"read {counted(num_directed, 'edge')} as undirected")
+    elif added:
+        notes.append(f"added the reverse of {counted(added, 'directed edge')}")
+    return notes
+
+
 def _sorted_pairs(
     source: np.ndarray, target: np.ndarray, num_nodes: int, with_order: bool
 ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Pairs (low, high) sorted as the rows of a CSR matrix, which of them point backward, and the order they are in.
+    """Sort the pairs (low, high) as the rows of a CSR matrix, duplicates included.
 
-    The pairs are first laid out as a matrix with a row each and a mark in column ``high``: turning it into CSC brings
-    them in the order of ``high``. Those are the columns of the wanted matrix; turning it into CSR sorts by ``low``.
+    The pairs are first stored as a matrix with one row per pair and an entry in column ``high``.
+    Its conversion to CSC sorts them by ``high``. These are the columns of the wanted matrix, and
+    its conversion to CSR sorts them by ``low``.
+
+    Returns:
+        The matrix, whether each of its entries goes from the higher to the lower node, and, if
+        ``with_order``, the place of each entry in the list.
     """
     count = len(source)
-    kind = np.int32 if max(count, 2 * num_nodes) <= MAX_NODES else np.int64
-    low = np.minimum(source, target).astype(kind) * 2 + (
-        source > target
-    )  # the last bit tells the direction
-    high = np.maximum(source, target).astype(kind, copy=False)
-    marks = sparse.csr_array(
-        (low, high, np.arange(count + 1, dtype=kind)), shape=(count, num_nodes)
-    ).tocsc()
-    backward, low = (marks.data & 1).astype(np.int8), marks.data >> 1
-    payload = marks.indices if with_order else backward
-    upper = sparse.csc_array((payload, low, marks.indptr), shape=(num_nodes, num_nodes)).tocsr()
-    return (
-        (upper, (source > target)[upper.data], upper.data)
-        if with_order
-        else (upper, upper.data, None)
-    )
+    dtype = np.int32 if max(count, 2 * num_nodes) <= MAX_NODES else np.int64
+    # The last bit stores the direction.
+    low = np.minimum(source, target).astype(dtype) * 2 + (source > target)
+    high = np.maximum(source, target).astype(dtype, copy=False)
+    indptr = np.arange(count + 1, dtype=dtype)
+    by_high = sparse.csr_array((low, high, indptr), shape=(count, num_nodes)).tocsc()
+    payload = by_high.indices if with_order else (by_high.data & 1).astype(np.int8)
+    parts = (payload, by_high.data >> 1, by_high.indptr)
+    pairs = sparse.csc_array(parts, shape=(num_nodes, num_nodes)).tocsr()
+    if with_order:
+        return pairs, (source > target)[pairs.data], pairs.data
+    return pairs, pairs.data, None
 
 
-def _merged(
-    upper: Any, backward: np.ndarray, order: np.ndarray | None, weight: np.ndarray | None
-) -> tuple[Any, int]:
-    """Each pair once, with the mean of its directions' weights; and how many directed links there were."""
-    values = (
-        np.ones(upper.nnz, dtype=np.int8) if weight is None else weight[order].astype(np.float64)
-    )
-    repeated = np.zeros(upper.nnz, dtype=bool)
-    np.equal(upper.indices[1:], upper.indices[:-1], out=repeated[1:])
-    starts = upper.indptr[:-1]
-    repeated[starts[starts < upper.nnz]] = False  # a new row is a new pair
+def _merge(pairs: Any, backward: np.ndarray, weight: np.ndarray | None) -> tuple[Any, int]:
+    """Merge equal pairs and average the weights of their two directions.
+
+    Returns:
+        The matrix of unique pairs and the number of different directed edges.
+    """
+    repeated = np.zeros(pairs.nnz, dtype=bool)
+    np.equal(pairs.indices[1:], pairs.indices[:-1], out=repeated[1:])
+    row_starts = pairs.indptr[:-1]
+    repeated[row_starts[row_starts < pairs.nnz]] = False  # a new row is a new pair
     again = np.flatnonzero(repeated)
+    if weight is None:
+        values = np.ones(pairs.nnz - len(again), dtype=np.int8)
+    else:
+        values = weight.astype(np.float64)
+    if len(again) == 0:
+        pairs.data = values
+        return pairs, pairs.nnz
+    first = ~repeated
     turned = again[backward[again] != backward[again - 1]]
-    both = np.unique(
-        turned - np.searchsorted(again, turned, side="right")
-    )  # pairs that are listed both ways
-    if len(again):
-        first = ~repeated
-        if weight is None:
-            values = values[: upper.nnz - len(again)]
-        else:
-            values = np.add.reduceat(values, np.flatnonzero(first))
-            values[both] /= 2
-        pointers = upper.indptr - np.searchsorted(again, upper.indptr).astype(upper.indptr.dtype)
-        return sparse.csr_array((values, upper.indices[first], pointers), shape=upper.shape), len(
-            values
-        ) + len(both)
-    upper.data = values
-    return upper, upper.nnz
-
-
-def _counted(count: int, text: str, noun: str) -> list[str]:
-    return [text.format(f"{count:,} {noun}{'s' if count > 1 else ''}")] if count else []
+    # The pairs that are listed in both directions, by their number among the unique ones.
+    both = np.unique(turned - np.searchsorted(again, turned, side="right"))
+    if weight is not None:
+        values = np.add.reduceat(values, np.flatnonzero(first))
+        values[both] /= 2
+    indptr = pairs.indptr - np.searchsorted(again, pairs.indptr).astype(pairs.indptr.dtype)
+    unique = sparse.csr_array((values, pairs.indices[first], indptr), shape=pairs.shape)
+    return unique, len(values) + len(both)

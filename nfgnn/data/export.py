@@ -1,6 +1,7 @@
-"""A graph back to files: a folder of CSV or Parquet tables, or one ``.npz``.
+"""Write a graph to files: a folder of CSV or Parquet tables, or one ``.npz``.
 
-Every link is written once. Values survive the round trip exactly, so a saved model predicts the same.
+Every edge is written once. Values survive the round trip exactly, so a saved model gives the same
+predictions.
 """
 
 from pathlib import Path
@@ -14,17 +15,18 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.data.labels import UNLABELLED
+from nfgnn.data.synthetic import mixed_graph
 from nfgnn.errors import UserError
 
 FORMATS = ("csv", "parquet", "npz")
 
 
 def export_graph(data: Data, path: str | Path, file_format: str = "csv") -> Path:
-    """Write a checked graph.
+    """Write a validated graph.
 
     Args:
-        data: a graph from :func:`load_dataset`.
-        path: the folder to write ``nodes`` and ``edges`` into, or the ``.npz`` file.
+        data: a graph from :func:`nfgnn.data.load_dataset`.
+        path: the folder for the tables ``nodes`` and ``edges``, or the ``.npz`` file.
         file_format: ``"csv"``, ``"parquet"`` or ``"npz"``.
     """
     path = Path(path)
@@ -41,27 +43,54 @@ def export_graph(data: Data, path: str | Path, file_format: str = "csv") -> Path
     return path
 
 
+def write_template(folder: str | Path) -> Path:
+    """Write an example of ``nodes.csv`` and ``edges.csv`` to copy and fill in.
+
+    It has 200 people of three interests; the interest of every tenth person is unknown.
+    """
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder} exists and is not an empty folder; choose a new one.")
+    data = mixed_graph(
+        200,
+        3,
+        degree=8,
+        num_features=6,
+        signal=0.8,
+        shares=(1, 0, 0),
+        homophily=(0.8, 0),
+        seed=7,
+    )
+    data.class_names = ["art", "music", "science"]
+    data.feature_names = [f"answer_{i + 1}" for i in range(data.num_features)]
+    data.node_ids = np.array([f"person-{i:03d}" for i in range(data.num_nodes)])
+    data.x = torch.round(data.x, decimals=2)
+    data.y[::10] = UNLABELLED
+    return export_graph(data, folder, "csv")
+
+
 def nodes_table(data: Data) -> pa.Table:
-    """The nodes as a table: ``id``, ``label``, ``split`` if there is one split, and the features."""
-    names = [*data.class_names, None]
-    columns = {
-        "id": _ids(data),
-        "label": pa.array([names[c] for c in data.y.tolist()], pa.string()),
-    }
-    train = data.get("train_mask")
-    if train is not None and train.dim() == 1:
-        columns["split"] = _split_words(data)
+    """Return the nodes as a table: ``id``, ``label``, ``split`` if there is one, and features."""
+    names = [*data.class_names, None]  # -1 is the last entry
+    labels = [names[c] for c in data.y.tolist()]
+    columns = {"id": _ids(data), "label": pa.array(labels, pa.string())}
+    train_mask = data.get("train_mask")
+    if train_mask is not None and train_mask.dim() == 1:
+        columns["split"] = _split_column(data)
     features = data.x.to_dense().t().contiguous().numpy()
     titles = data.get("feature_names") or [f"x{i}" for i in range(len(features))]
-    return pa.table(columns | {str(title): pa.array(row) for title, row in zip(titles, features)})
+    for title, values in zip(titles, features):
+        columns[str(title)] = pa.array(values)
+    return pa.table(columns)
 
 
 def edges_table(data: Data) -> pa.Table:
-    """The links as a table, each once: ``source``, ``target`` and, if there are weights, ``weight``."""
+    """Return the edges as a table, each once: ``source``, ``target`` and perhaps ``weight``."""
     once = data.edge_index[0] < data.edge_index[1]
     ids = _ids(data)
-    ends = [ids.take(pa.array(end.numpy())) for end in data.edge_index[:, once]]
-    columns = {"source": ends[0], "target": ends[1]}
+    columns = {}
+    for name, end in zip(("source", "target"), data.edge_index[:, once]):
+        columns[name] = ids.take(pa.array(end.numpy()))
     if data.get("edge_weight") is not None:
         columns["weight"] = pa.array(data.edge_weight[once].numpy())
     return pa.table(columns)
@@ -72,7 +101,7 @@ def _ids(data: Data) -> pa.Array:
     return pa.array(np.arange(data.num_nodes) if ids is None else ids)
 
 
-def _split_words(data: Data) -> pa.Array:
+def _split_column(data: Data) -> pa.Array:
     words = np.full(data.num_nodes, None, dtype=object)
     for part in ("train", "val", "test"):
         mask = data.get(f"{part}_mask")
@@ -84,8 +113,11 @@ def _split_words(data: Data) -> pa.Array:
 def _arrays(data: Data) -> dict[str, Any]:
     once = data.edge_index[0] < data.edge_index[1]
     arrays: dict[str, Any] = {"edges": data.edge_index[:, once].t().numpy()}
-    labels = np.array([*data.class_names, ""])[data.y.numpy()]  # the empty name is where -1 points
-    arrays["node_labels"] = labels if data.class_names else np.full(data.num_nodes, UNLABELLED)
+    if data.class_names:
+        names = np.array([*data.class_names, ""])  # -1 is the last entry
+        arrays["node_labels"] = names[data.y.numpy()]
+    else:
+        arrays["node_labels"] = np.full(data.num_nodes, UNLABELLED)
     arrays |= _feature_arrays(data.x)
     if data.get("edge_weight") is not None:
         arrays["edge_weights"] = data.edge_weight[once].numpy()
@@ -102,7 +134,7 @@ def _arrays(data: Data) -> dict[str, Any]:
 
 
 def _feature_arrays(x: Tensor) -> dict[str, np.ndarray]:
-    if x.layout != torch.sparse_csr:
+    if x.layout == torch.strided:
         return {"node_features": x.numpy()}
     return {
         "node_features_data": x.values().numpy(),

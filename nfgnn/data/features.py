@@ -1,12 +1,14 @@
-"""Features in whatever form → one float32 matrix, dense or CSR, without a NaN.
+"""Convert features to one float32 matrix, dense or CSR, and refuse NaN and infinity.
 
-Bag-of-words features are mostly zeros; they stay (or become) ``torch.sparse_csr``, which makes the first
-layer several times faster and CiteSeer a few megabytes instead of fifty. Everything here walks over blocks of
-rows, so that a memory-mapped matrix of a hundred gigabytes is checked without being read into memory at once.
+Bag-of-words features are mostly zeros. They are stored as ``torch.sparse_csr``, which makes the
+first layer several times faster and CiteSeer a few megabytes instead of fifty. All checks iterate
+over blocks of rows, so that a memory-mapped matrix of a hundred gigabytes is never read into memory
+at once.
 """
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,58 +17,100 @@ from torch import Tensor
 
 from nfgnn.errors import UserError
 
-#: At most this share of non-zeros is stored as CSR, if the matrix has at least ``SPARSE_SIZE`` entries.
-SPARSE_DENSITY, SPARSE_SIZE = 0.1, 2**18
-_BLOCK = 2**24  # entries looked at in one go
+SPARSE_DENSITY = 0.1
+"""Matrices with at most this share of non-zeros are stored as CSR."""
+SPARSE_SIZE = 2**18
+"""Smaller matrices, by number of entries, are always dense."""
+_BLOCK = 2**24  # entries checked at a time
 
 
 def check_features(x: object, where: str) -> Tensor:
-    """Return ``x`` as float32 [n, f], dense or ``torch.sparse_csr`` by its density; refuse NaN and inf."""
+    """Return ``x`` as float32 [n, f], dense or ``torch.sparse_csr`` by its density.
+
+    Args:
+        x: a tensor of any layout, an array or a SciPy sparse matrix.
+        where: the place that error messages name.
+    """
     if sparse.issparse(x):
-        return _compact(_from_scipy(x), where)
+        return _choose_layout(_from_scipy(x), where)
     if isinstance(x, np.ndarray):
         if x.dtype.kind not in "biuf":
-            raise UserError(f"{where}: the features are of type {x.dtype}; numbers are needed.")
-        x = torch.from_numpy(np.ascontiguousarray(x) if not isinstance(x, np.memmap) else x)
+            raise UserError(f"{where}: the features have type {x.dtype}; they must be numbers.")
+        x = torch.from_numpy(x if isinstance(x, np.memmap) else np.ascontiguousarray(x))
     if not isinstance(x, Tensor):
         raise UserError(
-            f"{where}: the features are a {type(x).__name__}; a tensor or array [nodes, features] is needed."
+            f"{where}: the features are a {type(x).__name__}; "
+            "a tensor or array [nodes, features] is required."
         )
     if x.dim() == 1:
         x = x[:, None]
     if x.dim() != 2:
         raise UserError(
-            f"{where}: the features have shape {list(x.shape)}; [nodes, features] is needed."
+            f"{where}: the features have shape {list(x.shape)}; [nodes, features] is required."
         )
     if x.is_complex():
-        raise UserError(f"{where}: the features are complex numbers; real numbers are needed.")
+        raise UserError(f"{where}: the features are complex; real numbers are required.")
     if x.layout not in (torch.strided, torch.sparse_csr):
-        x = _quiet_csr(x.coalesce() if x.layout == torch.sparse_coo else x)
-    return _compact(x.detach().cpu().to(torch.float32), where)
+        x = _to_csr(x.coalesce() if x.layout == torch.sparse_coo else x)
+    return _choose_layout(x.detach().cpu().to(torch.float32), where)
 
 
-def _compact(x: Tensor, where: str) -> Tensor:
-    """Check the values and choose the layout by density."""
-    rows, columns = x.shape
-    if x.layout == torch.sparse_csr:
-        if not bool(torch.isfinite(x.values()).all()):
-            at = int((~torch.isfinite(x.values())).nonzero()[0])
-            row = int(torch.searchsorted(x.crow_indices(), at, right=True)) - 1
-            _refuse_value(x.values()[at], row, int(x.col_indices()[at]), where)
-        nonzero = int(torch.count_nonzero(x.values()))
-    else:
-        nonzero = 0
-        for start, block in _blocks(x):
-            # The sum is finite only if every term is (save for an overflow, which the exact look then
-            # clears).
-            if not bool(torch.isfinite(block.sum())) and not bool(torch.isfinite(block).all()):
-                row, column = (~torch.isfinite(block)).nonzero()[0].tolist()
-                _refuse_value(block[row, column], start + row, column, where)
-            nonzero += int(torch.count_nonzero(block))
-    low = rows * columns >= SPARSE_SIZE and nonzero <= SPARSE_DENSITY * rows * columns
-    if low == (x.layout == torch.sparse_csr):
+def degree_features(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """Return features for a graph without any: a constant and log(1 + degree)."""
+    degree = torch.bincount(edge_index[0], minlength=num_nodes).float()
+    return torch.stack([torch.ones(num_nodes), degree.log1p()], dim=1)
+
+
+def find_nonfinite(block: Any) -> tuple[int, int] | None:
+    """Return row and column of the first NaN or infinity in a dense tensor or array.
+
+    The sum is finite only if every term is, save for an overflow, which the exact test then clears.
+    """
+    block = torch.as_tensor(block)
+    if bool(torch.isfinite(block.sum())) or bool(torch.isfinite(block).all()):
+        return None
+    row, column = (~torch.isfinite(block)).nonzero()[0].tolist()
+    return row, column
+
+
+def nonfinite_error(value: float, row: int, column: int, where: str) -> UserError:
+    """Return the error for a feature that is not a finite number."""
+    return UserError(
+        f"{where}: the feature in row {row}, column {column} (counted from 0) is {value}; "
+        "fill the gap or drop the column."
+    )
+
+
+def _choose_layout(x: Tensor, where: str) -> Tensor:
+    """Refuse values that are not finite, and choose the layout by density."""
+    is_sparse = x.layout == torch.sparse_csr
+    nonzero = _check_csr(x, where) if is_sparse else _check_dense(x, where)
+    size = x.shape[0] * x.shape[1]
+    wants_sparse = size >= SPARSE_SIZE and nonzero <= SPARSE_DENSITY * size
+    if wants_sparse == is_sparse:
         return x
-    return _quiet_csr(x) if low else x.to_dense()
+    return _to_csr(x) if wants_sparse else x.to_dense()
+
+
+def _check_csr(x: Tensor, where: str) -> int:
+    """Return the number of non-zeros."""
+    values = x.values()
+    if not bool(torch.isfinite(values).all()):
+        at = int((~torch.isfinite(values)).nonzero()[0])
+        row = int(torch.searchsorted(x.crow_indices(), at, right=True)) - 1
+        raise nonfinite_error(values[at].item(), row, int(x.col_indices()[at]), where)
+    return int(torch.count_nonzero(values))
+
+
+def _check_dense(x: Tensor, where: str) -> int:
+    """Return the number of non-zeros."""
+    nonzero = 0
+    for start, block in _blocks(x):
+        place = find_nonfinite(block)
+        if place is not None:
+            raise nonfinite_error(block[place].item(), start + place[0], place[1], where)
+        nonzero += int(torch.count_nonzero(block))
+    return nonzero
 
 
 def _blocks(x: Tensor) -> Iterator[tuple[int, Tensor]]:
@@ -75,20 +119,13 @@ def _blocks(x: Tensor) -> Iterator[tuple[int, Tensor]]:
         yield start, x[start : start + step]
 
 
-def _refuse_value(value: Tensor, row: int, column: int, where: str) -> None:
-    raise UserError(
-        f"{where}: the feature in row {row}, column {column} (counted from 0) is {value.item()}; "
-        "fill the gap or drop the column."
-    )
-
-
 def _from_scipy(x: object) -> Tensor:
     matrix = sparse.csr_array(x)
     matrix.sum_duplicates()
     if matrix.dtype.kind not in "biuf":
-        raise UserError(f"the features are of type {matrix.dtype}; real numbers are needed.")
+        raise UserError(f"the features have type {matrix.dtype}; real numbers are required.")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", UserWarning)  # CSR tensors are in beta
         return torch.sparse_csr_tensor(
             torch.from_numpy(matrix.indptr.astype(np.int64)),
             torch.from_numpy(matrix.indices.astype(np.int64)),
@@ -97,14 +134,7 @@ def _from_scipy(x: object) -> Tensor:
         )
 
 
-def _quiet_csr(x: Tensor) -> Tensor:
-    """``to_sparse_csr`` without torch's notice that the layout is in beta."""
+def _to_csr(x: Tensor) -> Tensor:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", UserWarning)  # CSR tensors are in beta
         return x.to_sparse_csr()
-
-
-def degree_features(edge_index: Tensor, num_nodes: int) -> Tensor:
-    """For a graph without features: a constant and log(1 + degree); both carry over to other graphs."""
-    degree = torch.bincount(edge_index[0], minlength=num_nodes).float()
-    return torch.stack([torch.ones(num_nodes), degree.log1p()], dim=1)

@@ -1,7 +1,8 @@
-"""Labels of any kind → 0 … C-1, with the names they had.
+"""Encode labels of any kind as 0 … C-1 and keep their names.
 
-A missing label (null, NaN, -1 or one of the words in ``MISSING``) becomes -1. Whole numbers are ordered as
-numbers, other labels as text, so a graph written to CSV and read back numbers its classes the same way.
+A missing label (null, NaN, -1 or one of the words in ``MISSING``) becomes -1. Whole numbers are
+sorted as numbers, other labels as text, so that a graph numbers its classes in the same way after
+it has been written to CSV and read again.
 """
 
 from typing import Any
@@ -16,60 +17,64 @@ MISSING = {"", "nan", "NaN", "NA", "N/A", "null", "None", "<NA>"}
 
 
 def encode_labels(values: Any, where: str) -> tuple[np.ndarray, list[str]]:
-    """Number the labels.
+    """Encode labels as class numbers.
 
     Args:
-        values: an array (NumPy or Arrow) or a list: integers, whole floats, booleans or text; None and NaN
-        are
-            missing.
-        where: what to name in an error message.
+        values: an array (NumPy or Arrow) or a list of integers, whole floats, booleans or text;
+            None and NaN are missing labels.
+        where: the place that error messages name.
 
     Returns:
-        ``y`` int64 with -1 for a missing label, and the class names.
+        ``y`` as int64, -1 for a missing label, and the class names.
     """
-    codes, kinds = _distinct(values, where)
-    names = [_name(kind) for kind in kinds]
-    numbers = [None if name is None else _integer(name) for name in names]
+    codes, distinct = _distinct(values, where)
+    names = [_name(value) for value in distinct]
     present = [name for name in names if name is not None]
     _refuse_quantities(present, codes, names, where)
-    if all(number is not None for name, number in zip(names, numbers) if name is not None):
-        order: list[Any] = sorted(
-            {number for number in numbers if number not in (None, UNLABELLED)}, key=int
-        )
-        keys: list[Any] = numbers
+    numbers = [None if name is None else _integer(name) for name in names]
+    keys: list[Any]
+    if all(_integer(name) is not None for name in present):
+        keys = numbers
+        present_numbers = {number for number in numbers if number is not None}
+        classes: list[Any] = sorted(present_numbers - {UNLABELLED})
     else:
-        order, keys = sorted(set(present)), list(names)
-    place = {key: i for i, key in enumerate(order)}
-    table = np.array([place.get(key, UNLABELLED) for key in keys] + [UNLABELLED], dtype=np.int64)
-    return table[codes], [str(key) for key in order]
+        keys = list(names)
+        classes = sorted(set(present))
+    place = {key: i for i, key in enumerate(classes)}
+    # A null has the code -1, which the last entry of the table decodes.
+    table = [place.get(key, UNLABELLED) for key in keys] + [UNLABELLED]
+    return np.array(table, dtype=np.int64)[codes], [str(key) for key in classes]
 
 
 def _distinct(values: Any, where: str) -> tuple[np.ndarray, list[Any]]:
-    """A code for every value and the value of every code; a null has the code -1."""
+    """Return a code for every value and the value of every code; a null has the code -1."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        kinds, codes = np.unique(values, return_inverse=True)
-        return codes.reshape(-1), kinds.tolist()
+        distinct, codes = np.unique(values, return_inverse=True)
+        return codes.reshape(-1), distinct.tolist()
     try:
-        array = (
-            values
-            if isinstance(values, pa.Array | pa.ChunkedArray)
-            else pa.array(values, from_pandas=True)
-        )
-        if isinstance(array, pa.ChunkedArray):
-            array = array.combine_chunks()
-        if not pa.types.is_dictionary(array.type):
-            array = array.dictionary_encode()
+        return _dictionary(values)
     except (pa.ArrowException, TypeError, ValueError):
-        try:  # a column of several types: as text
-            return _distinct(pa.array([None if v is None else str(v) for v in values]), where)
-        except (pa.ArrowException, TypeError, ValueError):
-            raise UserError(f"{where}: the labels cannot be read as numbers or names.") from None
+        pass
+    try:  # values of several types are compared as text
+        return _dictionary([None if value is None else str(value) for value in values])
+    except (pa.ArrowException, TypeError, ValueError):
+        raise UserError(f"{where}: the labels cannot be read as numbers or names.") from None
+
+
+def _dictionary(values: Any) -> tuple[np.ndarray, list[Any]]:
+    array = values
+    if not isinstance(array, pa.Array | pa.ChunkedArray):
+        array = pa.array(array, from_pandas=True)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
     codes = array.indices.fill_null(UNLABELLED).to_numpy(zero_copy_only=False)
     return codes.astype(np.int64), array.dictionary.to_pylist()
 
 
 def _name(value: Any) -> str | None:
-    if value is None or value != value:
+    if value is None or value != value:  # NaN
         return None
     name = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
     name = name.strip()
@@ -77,7 +82,10 @@ def _name(value: Any) -> str | None:
 
 
 def _integer(name: str) -> int | None:
-    """The whole number a text stands for; "3.0" is 3, as tools write a column of integers with gaps."""
+    """Return the whole number that a text stands for.
+
+    "3.0" is 3, because many tools write integers with gaps as floats.
+    """
     try:
         number = float(name)
     except ValueError:
@@ -88,23 +96,14 @@ def _integer(name: str) -> int | None:
 def _refuse_quantities(
     present: list[str], codes: np.ndarray, names: list[str | None], where: str
 ) -> None:
-    """Labels that are all numbers but not whole ones are a quantity, not a class."""
+    """Refuse labels that are all numbers, but not all whole: they are a quantity, not a class."""
     try:
-        odd = [name for name in present if not float(name).is_integer()]
+        fractions = [name for name in present if not float(name).is_integer()]
     except ValueError:
         return
-    except OverflowError:  # pragma: no cover
-        odd = present
-    if odd:
-        row = int(np.flatnonzero(codes == names.index(odd[0]))[0]) + 1
+    if fractions:
+        row = int(np.flatnonzero(codes == names.index(fractions[0]))[0]) + 1
         raise UserError(
-            f"{where}: the label in row {row} is {odd[0]}, not a class; labels are whole numbers or names "
-            "(to predict a quantity, cut it into classes first)."
+            f"{where}: the label in row {row} is {fractions[0]}, not a class; labels are whole "
+            "numbers or names (to predict a quantity, bin it into classes first)."
         )
-
-
-def few(names: list[str]) -> str:
-    """A list of names for a message, cut when it is long."""
-    return (
-        ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])}, … ({len(names)} in all)"
-    )

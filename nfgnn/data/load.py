@@ -1,5 +1,6 @@
-"""``load_dataset``: whatever the user has, turned into one checked graph."""
+"""``load_dataset`` and ``open_large``: from any source to one validated graph."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -7,21 +8,29 @@ from typing import Any
 
 from scipy import sparse
 from torch_geometric.data import Data
+from torch_geometric.datasets import KarateClub
 
-from nfgnn.data.download import download
-from nfgnn.data.entry import Entry
-from nfgnn.data.paths import find
-from nfgnn.data.processed_cache import recall, remember
-from nfgnn.data.readers.folder import Columns, read_folder
-from nfgnn.data.readers.npz import read_npz
-from nfgnn.data.readers.objects import from_frames, from_networkx, from_scipy, is_networkx
-from nfgnn.data.readers.saved import read_saved
-from nfgnn.data.registry import REGISTRY, canonical_name, names
+from nfgnn.data.download import download, find_raw_files
+from nfgnn.data.large_graph import LargeGraph
+from nfgnn.data.messages import first_line
+from nfgnn.data.processed_cache import load_processed, save_processed
+from nfgnn.data.readers.columns import Columns
+from nfgnn.data.readers.graph_tables import open_graph_folder, read_graph_folder
+from nfgnn.data.readers.npz import open_npz, read_npz
+from nfgnn.data.readers.python_objects import from_frames, from_networkx, from_scipy, is_networkx
+from nfgnn.data.readers.saved_tensors import read_saved_tensors
+from nfgnn.data.readers.tables import estimate_bytes, find_table
+from nfgnn.data.registry import REGISTRY, Entry, canonical_name, names
 from nfgnn.data.synthetic import mixed_graph
 from nfgnn.data.validate import check_graph
 from nfgnn.errors import UserError
 
-_FILES = {".npz": read_npz, ".pt": read_saved, ".pth": read_saved, ".safetensors": read_saved}
+_FILE_READERS: dict[str, Callable[[Path], Data]] = {
+    ".npz": read_npz,
+    ".pt": read_saved_tensors,
+    ".pth": read_saved_tensors,
+    ".safetensors": read_saved_tensors,
+}
 
 
 def load_dataset(
@@ -31,29 +40,28 @@ def load_dataset(
     need_labels: bool = True,
     **options: Any,
 ) -> Data:
-    """Load a graph by name, from files, or from an object in Python.
+    """Load a graph by name, from files, or from a Python object.
 
     Args:
-        source: a registered name in any spelling (``nfgnn datasets`` lists them); a folder with ``nodes``
-            and ``edges`` as CSV or Parquet; an ``.npz``, ``.pt`` or ``.safetensors`` file; a PyG ``Data``; a NetworkX
-            graph; or a SciPy sparse adjacency matrix.
-        root: folder of raw files to look in first; then ``NFGNN_DATA``, the cache folder, and a download.
-        need_labels: refuse a graph without two classes; ``False`` for a graph that is only predicted on.
-        **options: for the generated graph the arguments of :func:`mixed_graph`; for tables the names of columns
-            (``id_column``, ``label_column``, ``split_column``, ``source_column``, ``target_column``,
-            ``weight_column``, ``drop_columns``); for NetworkX and SciPy ``x`` and ``y``; for data frames
-            ``nodes`` and ``edges``.
+        source: a registered name in any spelling (``nfgnn datasets`` lists them); a folder with
+            ``nodes`` and ``edges`` as CSV or Parquet; an ``.npz``, ``.pt`` or ``.safetensors``
+            file; a PyG ``Data``; a NetworkX graph; or a SciPy sparse adjacency matrix.
+        root: data root that is searched first, before ``NFGNN_DATA`` and the cache folder. Data
+            sets that are not found are downloaded to the cache folder.
+        need_labels: refuse a graph without two classes; ``False`` for a graph to predict on.
+        **options: for the generated graph the arguments of :func:`mixed_graph`; for tables the
+            names of columns (``id_column``, ``label_column``, ``split_column``,
+            ``source_column``, ``target_column``, ``weight_column``, ``drop_columns``); for NetworkX
+            and SciPy ``x`` and ``y``; for data frames ``nodes`` and ``edges``.
 
     Returns:
-        The graph as :func:`nfgnn.data.check_graph` leaves it; ``data.notes`` says what was mended.
+        The graph as :func:`nfgnn.data.check_graph` returns it; ``data.notes`` lists what was fixed.
     """
     if "nodes" in options or "edges" in options:
-        frames = options.pop("nodes", None), options.pop("edges", None)
-        return check_graph(
-            from_frames(*frames, _columns(options)),
-            need_labels=need_labels,
-            where="the data frames",
-        )
+        nodes = options.pop("nodes", None)
+        edges = options.pop("edges", None)
+        data = from_frames(nodes, edges, _columns(options))
+        return check_graph(data, need_labels=need_labels, where="the data frames")
     if isinstance(source, str | Path):
         name = registered_name(source)
         if name is not None:
@@ -63,19 +71,54 @@ def load_dataset(
 
 
 def registered_name(source: str | Path) -> str | None:
-    """The registered dataset that :func:`load_dataset` understands by ``source``; ``None`` where it is a path."""
-    return (
-        None if Path(source).exists() and _looks_like_path(source) else canonical_name(str(source))
-    )
+    """Return the data set that :func:`load_dataset` loads for ``source``, ``None`` for a path.
+
+    A folder called ``cora`` does not hide the data set; ``./cora`` and ``cora/`` mean the folder.
+    """
+    name = canonical_name(str(source))
+    is_path = isinstance(source, Path) or any(sign in source for sign in "/\\.")
+    return None if is_path and Path(source).exists() else name
 
 
-def _looks_like_path(source: str | Path) -> bool:
-    """A folder called ``cora`` must not hide the dataset; ``./cora`` and ``cora/`` mean the folder."""
-    return (
-        isinstance(source, Path)
-        or canonical_name(source) is None
-        or any(sign in source for sign in "/\\.")
-    )
+def open_large(
+    source: str | Path, root: str | Path | None = None, **options: Any
+) -> LargeGraph | None:
+    """Open a graph that is read in blocks, or return ``None`` if its format has no such reader.
+
+    Three formats have one: a folder with ``nodes`` and ``edges`` (CSV or Parquet) whose ids are the
+    row numbers, an ``.npz`` file, and the raw files of ogbn-papers100M.
+
+    Args:
+        source: as for :func:`nfgnn.data.load_dataset`.
+        root: as for :func:`nfgnn.data.load_dataset`.
+        **options: names of columns, as for :func:`nfgnn.data.load_dataset`.
+    """
+    path = Path(source).expanduser()
+    if path.is_dir() and any(path.glob("edges.*")):
+        return open_graph_folder(path, _columns(options))
+    if path.suffix == ".npz" and path.is_file():
+        return open_npz(path)
+    entry = REGISTRY.get(canonical_name(str(source)) or "")
+    if entry is None or entry.large_reader is None:
+        return None
+    folder = find_raw_files(entry, root)
+    return None if folder is None else entry.large_reader(folder, entry.required)
+
+
+def loaded_bytes(source: str | Path, root: str | Path | None = None) -> int:
+    """Estimate the memory that :func:`load_dataset` needs, rather too high than too low.
+
+    The result is 0 for sources that :func:`open_large` cannot open.
+    """
+    path = Path(source).expanduser()
+    if path.is_dir() and any(path.glob("edges.*")):
+        return sum(estimate_bytes(find_table(path, stem)) for stem in ("nodes", "edges"))
+    if path.suffix == ".npz" and path.is_file():
+        return 4 * path.stat().st_size
+    entry = REGISTRY.get(canonical_name(str(source)) or "")
+    if entry is None or entry.large_reader is None or find_raw_files(entry, root) is None:
+        return 0
+    return 4 * entry.nodes * entry.features + 200 * entry.edges
 
 
 def _load_named(name: str, root: str | Path | None, options: dict[str, Any]) -> Data:
@@ -85,98 +128,84 @@ def _load_named(name: str, root: str | Path | None, options: dict[str, Any]) -> 
         except TypeError as error:
             raise UserError(f"mixed: {str(error).removeprefix('mixed_graph() ')}") from None
     if options:
-        raise UserError(f"{name} takes no option {next(iter(options))!r}.")
+        raise UserError(f"{name} has no option {next(iter(options))!r}.")
     if name == "karate":
-        from torch_geometric.datasets import KarateClub
-
         return check_graph(KarateClub()[0], name=name)
     return _load_entry(REGISTRY[name], root)
 
 
 def _load_entry(entry: Entry, root: str | Path | None) -> Data:
-    folder = find(entry, root) or download(entry)
-    mapped = entry.name == "ogbn-papers100m"  # its graph stays on disk, so there is nothing to keep
-    data = None if mapped else recall(entry, folder)
+    folder = find_raw_files(entry, root) or download(entry)
+    mapped = entry.large_reader is not None  # the graph stays on disk, so it is not cached
+    data = None if mapped else load_processed(entry, folder)
     if data is None:
         try:
-            raw = entry.reader(entry, folder)
+            raw = entry.read(folder)
         except UserError:
             raise
-        except Exception as error:  # a damaged file can make a reader stumble over anything
+        except Exception as error:  # a damaged file can fail in any way
             raise UserError(
-                f"{entry.name}: the files in {folder} cannot be read: {_reason(error)}"
+                f"{entry.name}: the files in {folder} cannot be read: {first_line(error)}"
             ) from None
         data = check_graph(raw, name=entry.name, metric=entry.metric, sorted_edges=mapped)
         if not mapped:
-            remember(entry, folder, data)
+            save_processed(entry, folder, data)
     if entry.defect:
-        data.notes = [f"known defect: {entry.defect}", *data.notes]
+        data.notes = [f"known data issue: {entry.defect}", *data.notes]
     return data
 
 
 def _load_path(path: Path, given: str, need_labels: bool, columns: Columns) -> Data:
     if not path.exists():
         close = get_close_matches(given.lower(), names(), n=3)
-        hint = (
-            f"did you mean {' or '.join(close)}?" if close else "`nfgnn datasets` lists the names."
+        hint = "`nfgnn datasets` lists the names."
+        if close:
+            hint = f"did you mean {' or '.join(close)}?"
+        raise UserError(f"{given!r} is neither a data set nor an existing file or folder; {hint}")
+    suffix = path.suffix.lower()
+    if not path.is_dir() and suffix not in _FILE_READERS:
+        raise UserError(
+            f"{path.name}: graphs are read from a folder with nodes.csv and edges.csv (or "
+            f".parquet), or from a {', '.join(_FILE_READERS)} file."
         )
-        raise UserError(f"{given!r} is neither a dataset nor a file or folder that exists; {hint}")
     try:
         if path.is_dir():
-            data = read_folder(path, columns)
-        elif path.suffix.lower() in _FILES:
-            data = _FILES[path.suffix.lower()](path)
+            data = read_graph_folder(path, columns)
         else:
-            raise UserError(
-                f"{path.name}: graphs are read from a folder with nodes.csv and edges.csv (or .parquet), or "
-                f"from a {', '.join(_FILES)} file."
-            )
+            data = _FILE_READERS[suffix](path)
     except UserError:
         raise
-    except Exception as error:  # a damaged file can make a reader stumble over anything
-        raise UserError(f"{path.name}: cannot be read as a graph: {_reason(error)}") from None
-    return check_graph(
-        data,
-        name=path.stem or path.resolve().stem,
-        need_labels=need_labels,
-        where=path.name or given,
-    )
+    except Exception as error:  # a damaged file can fail in any way
+        raise UserError(f"{path.name}: cannot be read as a graph: {first_line(error)}") from None
+    name = path.stem or path.resolve().stem
+    return check_graph(data, name=name, need_labels=need_labels, where=path.name or given)
 
 
 def _load_object(source: Any, need_labels: bool, options: dict[str, Any]) -> Data:
-    x, y = options.pop("x", None), options.pop("y", None)
+    x = options.pop("x", None)
+    y = options.pop("y", None)
+    columns = _columns(options)
     if isinstance(source, Data):
-        _columns(options)
         return check_graph(source, need_labels=need_labels)
     if sparse.issparse(source):
-        _columns(options)
-        return check_graph(
-            from_scipy(source, x, y), need_labels=need_labels, where="the sparse matrix"
-        )
+        data = from_scipy(source, x, y)
+        return check_graph(data, need_labels=need_labels, where="the sparse matrix")
     if is_networkx(source):
-        data = from_networkx(source, _columns(options), x, y)
-        return check_graph(
-            data,
-            name=str(source.name or "graph"),
-            need_labels=need_labels,
-            where="the NetworkX graph",
-        )
+        data = from_networkx(source, columns, x, y)
+        name = str(source.name or "graph")
+        return check_graph(data, name=name, need_labels=need_labels, where="the NetworkX graph")
     raise UserError(
-        f"a {type(source).__name__} is not a graph; give a name, a path, a PyG Data, a NetworkX graph, a "
-        "SciPy sparse adjacency matrix, or nodes= and edges= as data frames."
+        f"a {type(source).__name__} is not a graph; pass a name, a path, a PyG Data, a NetworkX "
+        "graph, a SciPy sparse adjacency matrix, or nodes= and edges= as data frames."
     )
 
 
 def _columns(options: dict[str, Any]) -> Columns:
-    known = {field.name for field in fields(Columns)}
+    available = sorted(field.name for field in fields(Columns))
     for name in options:
-        if name not in known:
-            raise UserError(
-                f"there is no option {name!r}; the options are {', '.join(sorted(known))}."
-            )
-    drop = options.get("drop_columns", ())
-    return Columns(**{**options, "drop_columns": (drop,) if isinstance(drop, str) else tuple(drop)})
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        if name not in available:
+            raise UserError(f"there is no option {name!r}; options are {', '.join(available)}.")
+    dropped = options.get("drop_columns", ())
+    if isinstance(dropped, str):
+        dropped = (dropped,)
+    return Columns(**{**options, "drop_columns": tuple(dropped)})

@@ -1,8 +1,8 @@
-"""Finished graphs are kept, so that parsing (a text file of 20 MB, a gzipped CSV of gigabytes) happens once.
+"""The cache of processed graphs, so that raw files are parsed once.
 
-A finished graph is a file of plain tensors in the cache folder. Its name carries a mark of the raw files
-(place, size, time of change) and of the format, so a changed file or another root is read anew. Nothing here
-may ever fail a load.
+A processed graph is a file of plain tensors in the cache folder. Its name contains a hash of the
+raw files' signatures and of the format, so a changed file or another data root is read again. An
+unreadable or unwritable cache never fails a load.
 """
 
 import contextlib
@@ -14,28 +14,27 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
-from nfgnn.data.entry import Entry
-from nfgnn.data.paths import cache_folder
+from nfgnn.data.paths import cache_folder, file_signature
+from nfgnn.data.registry import Entry
 
-_FORMAT = 1  # raise it when the gate or a reader changes what comes out
+_FORMAT = 2  # increase it when validation or a reader changes its result
 
 
-def recall(entry: Entry, folder: Path) -> Data | None:
-    """The finished graph of these raw files, if there is one."""
+def load_processed(entry: Entry, folder: Path) -> Data | None:
+    """Return the processed graph of the raw files in ``folder``, if it is in the cache."""
     path = _path(entry, folder)
     if not path.is_file():
         return None
     try:
-        with warnings.catch_warnings():  # torch's notice that CSR is in beta
-            warnings.simplefilter("ignore", UserWarning)
-            with torch.sparse.check_sparse_tensor_invariants():
-                return Data.from_dict(torch.load(path, weights_only=True))
-    except Exception:  # whatever is wrong with the file, the raw ones are still there
+        with warnings.catch_warnings(), torch.sparse.check_sparse_tensor_invariants():
+            warnings.simplefilter("ignore", UserWarning)  # CSR tensors are in beta
+            return Data.from_dict(torch.load(path, weights_only=True))
+    except Exception:  # whatever is wrong with the file, the raw files can be read again
         return None
 
 
-def remember(entry: Entry, folder: Path, data: Data) -> None:
-    """Keep a finished graph; a cache that cannot be written to is not an error."""
+def save_processed(entry: Entry, folder: Path, data: Data) -> None:
+    """Store a processed graph in the cache, if the cache is writable."""
     path = _path(entry, folder)
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     with contextlib.suppress(OSError, RuntimeError):
@@ -47,8 +46,7 @@ def remember(entry: Entry, folder: Path, data: Data) -> None:
 
 
 def _path(entry: Entry, folder: Path) -> Path:
-    mark = hashlib.sha256(f"{_FORMAT} {torch.__version__}".encode())
-    for file in entry.required:
-        stat = (folder / file).stat()
-        mark.update(f"{(folder / file).resolve()} {stat.st_size} {stat.st_mtime_ns}".encode())
-    return cache_folder() / "finished" / f"{entry.name}-{mark.hexdigest()[:16]}.pt"
+    parts = [f"{_FORMAT} {torch.__version__}"]
+    parts += [file_signature(folder / file) for file in entry.required]
+    digest = hashlib.sha256("".join(parts).encode()).hexdigest()
+    return cache_folder() / "finished" / f"{entry.name}-{digest[:16]}.pt"

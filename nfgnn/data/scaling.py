@@ -1,4 +1,4 @@
-"""Feature scaling. It decides more than most hyper-parameters do, so it is one of them."""
+"""Feature scaling. It matters more than most hyper-parameters, so it is one of them."""
 
 from dataclasses import dataclass
 
@@ -8,18 +8,20 @@ from torch import Tensor
 from nfgnn.errors import UserError
 
 SCALINGS = ("auto", "row", "standard", "raw")
+_CLIP = 5.0  # standard deviations
 
 
 @dataclass(frozen=True)
 class FeatureScaling:
-    """A scaling of node features, fitted on one graph and then applied to any.
+    r"""A scaling of node features that is fitted on one graph and applied to any.
 
-    - ``row``: every row divided by the sum of its absolute values, usual for bags of words;
-    - ``standard``: every column to mean 0 and deviation 1, cut at ±5, and divided by the root of the number of
-      columns so that rows have norm about one;
-    - ``raw``: as they are.
+    - ``row``: :math:`x_i / \lVert x_i \rVert_1`, common for bags of words. Rows of zeros stay zero.
+    - ``standard``: :math:`z_{ij} = \mathrm{clip}((x_{ij} - \mu_j) / \sigma_j, -5, 5) / \sqrt{f}`
+      with the mean and standard deviation of every column. Rows have a norm of about one. Constant
+      columns become zero.
+    - ``raw``: features as they are.
 
-    A matrix that is stored sparse stays sparse under ``row`` and ``raw``.
+    Sparse matrices stay sparse under ``row`` and ``raw``.
     """
 
     how: str
@@ -28,18 +30,20 @@ class FeatureScaling:
 
     @classmethod
     def fit(cls, x: Tensor, how: str = "auto") -> "FeatureScaling":
-        """Learn what is needed from ``x``. ``auto`` is ``row`` for sparse-looking, non-negative features (words,
-        counts, indicators) and ``standard`` for the rest (measurements)."""
+        """Fit a scaling.
+
+        Args:
+            x: features [n, f], dense or CSR.
+            how: one of :data:`SCALINGS`. ``auto`` is ``row`` if at least half of the entries are
+                zero and none is negative (words, counts, indicators), else ``standard``
+                (measurements).
+        """
         if how not in SCALINGS:
-            raise UserError(f"features = '{how}' is not known: choose one of {', '.join(SCALINGS)}")
-        if how == "auto":
-            values = x if x.layout == torch.strided else x.values()
-            stored = int((values != 0).sum())
-            how = (
-                "row"
-                if stored <= 0.5 * x.shape[0] * x.shape[1] and bool((values >= 0).all())
-                else "standard"
+            raise UserError(
+                f"features = '{how}' is not available: choose one of {', '.join(SCALINGS)}"
             )
+        if how == "auto":
+            how = _choose(x)
         if how != "standard":
             return cls(how)
         dense = x.to_dense()
@@ -47,21 +51,31 @@ class FeatureScaling:
         return cls(how, dense.mean(0), torch.where(deviation > 0, deviation, 1.0))
 
     def apply(self, x: Tensor) -> Tensor:
-        """The scaled features."""
+        """Return the scaled features."""
         if self.how == "raw":
             return x
         if self.how == "standard":
             assert self.mean is not None
             assert self.deviation is not None
             z = (x.to_dense() - self.mean.to(x)) / self.deviation.to(x)
-            return z.clamp(-5, 5).div(x.shape[1] ** 0.5)
+            return z.clamp(-_CLIP, _CLIP).div(x.shape[1] ** 0.5)
         if x.layout == torch.strided:
             norm = x.abs().sum(1, keepdim=True)
             return x / torch.where(norm > 0, norm, 1.0)
-        crow, values = x.crow_indices(), x.values()
-        row = torch.repeat_interleave(torch.arange(x.shape[0], device=x.device), crow.diff())
-        norm = values.new_zeros(x.shape[0]).index_add_(0, row, values.abs())[row]
-        scaled = values / torch.where(norm > 0, norm, 1.0)
-        return torch.sparse_csr_tensor(
-            crow, x.col_indices(), scaled, x.shape, check_invariants=False
-        )
+        return _scale_csr_rows(x)
+
+
+def _choose(x: Tensor) -> str:
+    values = x if x.layout == torch.strided else x.values()
+    nonzero = int((values != 0).sum())
+    mostly_zero = nonzero <= 0.5 * x.shape[0] * x.shape[1]
+    return "row" if mostly_zero and bool((values >= 0).all()) else "standard"
+
+
+def _scale_csr_rows(x: Tensor) -> Tensor:
+    crow = x.crow_indices()
+    values = x.values()
+    row = torch.repeat_interleave(torch.arange(x.shape[0], device=x.device), crow.diff())
+    norm = values.new_zeros(x.shape[0]).index_add_(0, row, values.abs())[row]
+    scaled = values / torch.where(norm > 0, norm, 1.0)
+    return torch.sparse_csr_tensor(crow, x.col_indices(), scaled, x.shape, check_invariants=False)

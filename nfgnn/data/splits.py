@@ -2,100 +2,122 @@
 
 import copy
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import subgraph
 
-from nfgnn.errors import UserError, unknown_name
+from nfgnn.errors import UserError
 
 Masks = tuple[Tensor, ...]
-"""Training, validation, test; the inductive protocol adds the nodes that training does not see."""
+"""Training, validation and test nodes; the inductive protocol adds the unobserved nodes."""
 _NAMES = ("train_mask", "val_mask", "test_mask", "unobserved_mask")
 
 
 def split(data: Data, protocol: str = "full", seed: int = 0) -> Data:
-    """A copy of ``data`` with ``train_mask``, ``val_mask`` and ``test_mask`` of one protocol.
+    """Return a copy of ``data`` with the masks of one protocol.
 
     Args:
-        data: a graph with labels ``y``; nodes of label -1 are in no mask.
-        protocol: ``"full"`` and ``"semi"`` are the paper's (:func:`per_class`, 60/20 % and 2.5/2.5 %);
-            ``"stratified"`` keeps every class' share, 60/20/20 %; ``"random"`` is 50/25/25 %; ``"geom-gcn"`` takes
-            one of the ten fixed splits that came with the data, number ``seed`` modulo 10; ``"public"`` the split
-            that came with the data; ``"inductive"`` is ``"semi"`` with a fifth of the test nodes in
-            ``unobserved_mask``, which training does not see (:func:`observed_part`).
-        seed: decides all that is random. The same seed gives the same masks on every machine.
+        data: a graph with labels ``y``; unlabelled nodes (-1) are in no mask.
+        protocol: one of :data:`PROTOCOLS`.
+
+            - ``"full"``: the paper's full-supervised split, 60 / 20 % by :func:`per_class`.
+            - ``"semi"``: the paper's semi-supervised split, 2.5 / 2.5 % by :func:`per_class`.
+            - ``"stratified"``: 60 / 20 / 20 % of every class.
+            - ``"random"``: 50 / 25 / 25 % of the labelled nodes.
+            - ``"geom-gcn"``: fixed split ``seed`` modulo 10 of the ten that are part of the data.
+            - ``"public"``: the split that is part of the data.
+            - ``"inductive"``: ``"semi"`` with a fifth of the test nodes in ``unobserved_mask``,
+              which training does not see (:func:`observed_part`).
+        seed: seed of the random numbers. The same seed gives the same masks on every machine.
     """
     if protocol not in PROTOCOLS:
-        raise unknown_name("protocol", protocol, PROTOCOLS)
+        raise UserError(f"there is no protocol '{protocol}': choose one of {', '.join(PROTOCOLS)}")
     if data.y is None or not bool((data.y >= 0).any()):
-        raise UserError(
-            "the graph has no labels, so there is nothing to split: give some nodes a label"
-        )
-    out = copy.copy(data)
+        raise UserError("the graph has no labels, so it cannot be split: label some nodes")
     masks = PROTOCOLS[protocol](data, seed)
+    out = copy.copy(data)
     if "unobserved_mask" in out:  # of an earlier split
         del out.unobserved_mask
     for name, mask in zip(_NAMES, masks):
         out[name] = mask
-    out.protocol, out.split_seed = protocol, seed
+    out.protocol = protocol
+    out.split_seed = seed
     return out
 
 
 def per_class(data: Data, seed: int, train: float, val: float) -> Masks:
-    r"""The generator that this family of papers uses.
+    r"""Draw the same number of training nodes from every class.
 
-    Training takes :math:`\mathrm{round}(r_{train}\, n / C)` nodes *of every class*, or the whole class where it is
-    smaller; validation takes :math:`\mathrm{round}(r_{val}\, n)` of the rest, test all that is left. Where classes
-    differ in size this is not a plain 60/20/20 split: on Texas the training set is 46 % of the nodes and two classes
-    are never tested.
+    Training takes :math:`\mathrm{round}(r_{train}\, n / C)` nodes of every class, or the whole
+    class if it is smaller. Validation takes :math:`\mathrm{round}(r_{val}\, n)` of the remaining
+    nodes, and test takes the rest. :math:`n` counts labelled nodes.
+
+    GPRGNN, BernNet and NFGNN use this generator. With classes of different size it is not a plain
+    60/20/20 split: on Texas training has 46 % of the nodes, and two classes are never tested.
     """
-    y, generator = data.y, torch.Generator().manual_seed(seed)
-    n, classes = int((y >= 0).sum()), int(y.max()) + 1
-    quota = round(train * n / classes)
-    shuffled = [_shuffle((y == c).nonzero().flatten(), generator) for c in range(classes)]
+    y = data.y
+    generator = torch.Generator().manual_seed(seed)
+    n = int((y >= 0).sum())
+    num_classes = int(y.max()) + 1
+    quota = round(train * n / num_classes)
+    num_val = round(val * n)
+    shuffled = [_shuffle((y == c).nonzero().flatten(), generator) for c in range(num_classes)]
+    chosen = torch.cat([nodes[:quota] for nodes in shuffled])
     rest = _shuffle(torch.cat([nodes[quota:] for nodes in shuffled]), generator)
-    size = round(val * n)
-    return _masks(y, torch.cat([nodes[:quota] for nodes in shuffled]), rest[:size], rest[size:])
+    return _masks(y, chosen, rest[:num_val], rest[num_val:])
 
 
 def stratified(data: Data, seed: int, train: float = 0.6, val: float = 0.2) -> Masks:
-    """Every class divided in the same shares, each part at least one node of every class of three nodes or more."""
-    y, generator = data.y, torch.Generator().manual_seed(seed)
+    """Divide every class in the same proportions.
+
+    Each part gets at least one node of every class of three nodes or more. Smaller classes only
+    train.
+    """
+    generator = torch.Generator().manual_seed(seed)
     parts: tuple[list[Tensor], list[Tensor], list[Tensor]] = ([], [], [])
-    for c in range(int(y.max()) + 1):
-        nodes = _shuffle((y == c).nonzero().flatten(), generator)
+    for c in range(int(data.y.max()) + 1):
+        nodes = _shuffle((data.y == c).nonzero().flatten(), generator)
         n = nodes.numel()
-        size = max(1, round(val * n)) if n >= 3 else 0
-        end = min(max(1, round(train * n)), n - size - 1) if n >= 3 else n
-        for part, chosen in zip(parts, nodes.tensor_split([end, end + size])):
-            part.append(chosen)
-    return _masks(y, *(torch.cat(part) for part in parts))
+        num_train = n
+        num_val = 0
+        if n >= 3:
+            num_val = max(1, round(val * n))
+            num_train = min(max(1, round(train * n)), n - num_val - 1)
+        pieces = nodes.tensor_split([num_train, num_train + num_val])
+        for part, piece in zip(parts, pieces):
+            part.append(piece)
+    return _masks(data.y, *(torch.cat(part) for part in parts))
 
 
 def random(data: Data, seed: int, train: float = 0.5, val: float = 0.25) -> Masks:
-    """Labelled nodes at random, regardless of class: the rule for the large graphs of LINKX."""
+    """Draw labelled nodes regardless of class, as LINKX does for large graphs."""
     nodes = _shuffle((data.y >= 0).nonzero().flatten(), torch.Generator().manual_seed(seed))
-    a, b = round(train * nodes.numel()), round((train + val) * nodes.numel())
-    return _masks(data.y, nodes[:a], nodes[a:b], nodes[b:])
+    end_train = round(train * nodes.numel())
+    end_val = round((train + val) * nodes.numel())
+    return _masks(data.y, nodes[:end_train], nodes[end_train:end_val], nodes[end_val:])
 
 
 def inductive(data: Data, seed: int, unobserved: float = 0.2) -> Masks:
-    """From ``semi``: the test nodes are cut 8 : 2 into observed ones, which stay in ``test_mask``, and unobserved ones.
+    """Split as ``semi`` and hide a fifth of the test nodes.
 
-    Training has neither the unobserved nodes nor their edges. At test time the whole graph is there, and both parts
-    are scored, each by itself.
+    Training sees neither the unobserved nodes nor their edges. Predictions use the whole graph, and
+    observed and unobserved test nodes are scored separately.
     """
     train, val, test = per_class(data, seed, 0.025, 0.025)
     nodes = _shuffle(test.nonzero().flatten(), torch.Generator().manual_seed(seed))
-    hidden = nodes[round((1 - unobserved) * nodes.numel()) :]
-    mask = torch.zeros_like(test).index_fill_(0, hidden, True)
-    return train, val, test & ~mask, mask
+    num_observed = round((1 - unobserved) * nodes.numel())
+    hidden = torch.zeros_like(test).index_fill_(0, nodes[num_observed:], True)
+    return train, val, test & ~hidden, hidden
 
 
 def observed_part(data: Data) -> Data:
-    """The graph without the nodes of ``unobserved_mask`` and without their edges; ``data`` itself where it has none."""
+    """Return the graph without its unobserved nodes and their edges.
+
+    A graph without ``unobserved_mask`` is returned as it is.
+    """
     hidden = data.get("unobserved_mask")
     if hidden is None:
         return data
@@ -109,42 +131,43 @@ def observed_part(data: Data) -> Data:
     )
     out = copy.copy(data)
     del out.unobserved_mask
-    out.edge_index, out.edge_weight, out.num_nodes = edge_index, edge_weight, nodes.numel()
-    dense = data.x.layout == torch.strided
-    out.x = (
-        data.x[nodes] if dense else data.x.to_sparse_coo().index_select(0, nodes).to_sparse_csr()
-    )
-    out.y, out.train_mask, out.val_mask, out.test_mask = (
-        value[nodes] for value in (data.y, data.train_mask, data.val_mask, data.test_mask)
-    )
+    out.edge_index = edge_index
+    out.edge_weight = edge_weight
+    out.num_nodes = nodes.numel()
+    if data.x.layout == torch.strided:
+        out.x = data.x[nodes]
+    else:
+        out.x = data.x.to_sparse_coo().index_select(0, nodes).to_sparse_csr()
+    for key in ("y", "train_mask", "val_mask", "test_mask"):
+        out[key] = data[key][nodes]
     return out
 
 
 def geom_gcn(data: Data, seed: int) -> Masks:
-    """One of the ten fixed splits of Geom-GCN that are part of the dataset."""
+    """Return one of the ten fixed splits of Geom-GCN that are part of the data."""
     mask = data.get("train_mask")
     if mask is None or mask.dim() != 2 or mask.shape[1] != 10:
         raise UserError(
             f"{data.get('name') or 'this graph'} does not come with ten fixed splits: "
             "use another protocol, such as 'full'"
         )
-    return _shipped(data, seed % 10)
+    return _fixed(data, seed % 10)
 
 
 def public(data: Data, seed: int) -> Masks:
-    """The split that came with the data; where there are several, number ``seed`` modulo their count."""
+    """Return the split that is part of the data; of several, ``seed`` modulo their number."""
     mask = data.get("train_mask")
     if mask is None or data.get("val_mask") is None or data.get("test_mask") is None:
         raise UserError(
-            f"{data.get('name') or 'this graph'} does not come with a split: use another protocol, such as 'full', "
-            "or give the nodes a column 'split' with train, val and test"
+            f"{data.get('name') or 'this graph'} does not come with a split: use another protocol, "
+            "such as 'full', or add a column 'split' with train, val and test to the nodes"
         )
-    return _shipped(data, seed % mask.shape[1] if mask.dim() == 2 else None)
+    return _fixed(data, seed % mask.shape[1] if mask.dim() == 2 else 0)
 
 
 PROTOCOLS: dict[str, Callable[[Data, int], Masks]] = {
-    "full": lambda data, seed: per_class(data, seed, 0.6, 0.2),
-    "semi": lambda data, seed: per_class(data, seed, 0.025, 0.025),
+    "full": partial(per_class, train=0.6, val=0.2),
+    "semi": partial(per_class, train=0.025, val=0.025),
     "stratified": stratified,
     "random": random,
     "geom-gcn": geom_gcn,
@@ -153,12 +176,9 @@ PROTOCOLS: dict[str, Callable[[Data, int], Masks]] = {
 }
 
 
-def _shipped(data: Data, column: int | None) -> Masks:
-    train, val, test = (
-        mask if column is None or mask.dim() == 1 else mask[:, column]
-        for mask in (data.train_mask, data.val_mask, data.test_mask)
-    )
-    return train.clone(), val.clone(), test.clone()
+def _fixed(data: Data, column: int) -> Masks:
+    masks = (data.train_mask, data.val_mask, data.test_mask)
+    return tuple((mask if mask.dim() == 1 else mask[:, column]).clone() for mask in masks)
 
 
 def _shuffle(nodes: Tensor, generator: torch.Generator) -> Tensor:
@@ -166,7 +186,5 @@ def _shuffle(nodes: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _masks(y: Tensor, *parts: Tensor) -> Masks:
-    train, val, test = (
-        torch.zeros_like(y, dtype=torch.bool).index_fill_(0, part, True) for part in parts
-    )
-    return train, val, test
+    empty = torch.zeros_like(y, dtype=torch.bool)
+    return tuple(empty.index_fill(0, part, True) for part in parts)

@@ -1,14 +1,15 @@
-"""The one gate: every graph, from wherever it comes, passes through :func:`check_graph`.
+"""Validation: every graph, from any source, passes :func:`check_graph`.
 
-What can be mended is mended, and ``data.notes`` says so in one line each; what cannot be is refused with a
-:class:`~nfgnn.errors.UserError` that says where. What comes out can be relied on:
+What can be fixed is fixed and reported in ``data.notes``; everything else raises a
+:class:`~nfgnn.errors.UserError` that names the place. The result has
 
-- ``x``: float32 [n, f], dense or ``torch.sparse_csr`` when mostly zeros; finite, raw values.
-- ``edge_index``: int64 [2, 2E], both directions, sorted by row then column, no duplicates, no self-loops.
+- ``x``: float32 [n, f], dense or ``torch.sparse_csr`` when mostly zeros; finite, not scaled.
+- ``edge_index``: int64 [2, 2E], both directions, sorted by row then column, no duplicates or loops.
 - ``edge_weight``: optional; float32 > 0, symmetric.
-- ``y``: int64 [n] in 0 … C-1, -1 where there is no label; ``class_names`` and ``num_classes`` beside it.
-- ``train_mask``, ``val_mask``, ``test_mask``: optional; bool [n] or [n, S], disjoint, labelled nodes only.
-- ``name``, ``metric`` (accuracy or roc_auc) and ``notes``; ``node_ids`` and ``feature_names`` where known.
+- ``y``: int64 [n] in 0 … C-1, -1 for unlabelled nodes; also ``class_names`` and ``num_classes``.
+- ``train_mask``, ``val_mask``, ``test_mask``: optional; bool [n] or [n, S], disjoint, labelled
+  only.
+- ``name``, ``metric`` and ``notes``; ``node_ids`` and ``feature_names`` if the source has them.
 """
 
 from typing import Any
@@ -18,25 +19,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data.arrays import as_array
 from nfgnn.data.edges import undirected
 from nfgnn.data.features import check_features, degree_features
-from nfgnn.data.labels import UNLABELLED, encode_labels, few
-from nfgnn.data.masks import MASKS, check_masks
+from nfgnn.data.labels import UNLABELLED, encode_labels
+from nfgnn.data.messages import counted, few, first_line
 from nfgnn.errors import UserError
 
-_OURS = {
-    "x",
-    "edge_index",
-    "edge_weight",
-    "y",
-    "class_names",
-    "num_classes",
-    "name",
-    "metric",
-    "notes",
-    *MASKS,
-}
+MASKS = ("train_mask", "val_mask", "test_mask")
+_CHECKED = {"x", "edge_index", "edge_weight", "y", *MASKS}
+_DESCRIPTION = {"class_names", "num_classes", "name", "metric", "notes"}
 
 
 def check_graph(
@@ -48,183 +39,277 @@ def check_graph(
     where: str | None = None,
     sorted_edges: bool = False,
 ) -> Data:
-    """Check and mend a graph.
+    """Validate a graph and fix what can be fixed.
 
     Args:
-        data: the graph; it is not changed.
-        name: name of the graph, else ``data.name``.
-        metric: what predictions are scored by, unless ``data.metric`` says.
-        need_labels: refuse a graph without two classes; ``False`` for a graph that is only predicted on.
-        where: what error messages name, by default the graph's name.
-        sorted_edges: the links are two-way, sorted and unique already (a memory map that must not be copied).
+        data: the graph; it is not modified.
+        name: name of the graph, by default ``data.name``.
+        metric: the metric of predictions, unless ``data.metric`` is set.
+        need_labels: refuse a graph without two classes; ``False`` for a graph to predict on.
+        where: the place that error messages name, by default the graph's name.
+        sorted_edges: the edges are already undirected, sorted and unique, and must not be copied
+            because they are a memory map.
     """
     name = str(name or data.get("name") or "graph")
     where = where or name
-    n = _count_nodes(data, where)
-    source, target, weight = _edges(data, n, where)
+    num_nodes = _count_nodes(data, where)
+    edges = _check_edges(data, num_nodes, where)
+    weight = _check_weights(data, edges.shape[1], where)
     notes: list[str] = []
     if sorted_edges:
-        edge_index, weights = data.edge_index, weight
+        edge_index = data.edge_index
     else:
-        links, weights, notes = undirected(source, target, n, weight)
-        edge_index = torch.from_numpy(links)
-    x = _features(data, edge_index, n, notes, where)
-    y, class_names = _labels(data, n, notes, where)
-    notes += _odd_nodes(edge_index, y, n)
+        edges, weight, notes = undirected(edges[0], edges[1], num_nodes, weight)
+        edge_index = torch.from_numpy(edges)
+    x = _check_features(data, edge_index, num_nodes, notes, where)
+    y, class_names = _check_labels(data, num_nodes, notes, where)
+    notes += _unusual_nodes(edge_index, y, num_nodes)
     if need_labels:
-        _require_classes(y, where)
+        _require_two_classes(y, where)
     checked = Data(x=x, edge_index=edge_index, y=y)
-    if weights is not None:
-        checked.edge_weight = torch.from_numpy(weights)
-    for key, mask in check_masks(data, y, class_names, notes, where).items():
+    if weight is not None:
+        checked.edge_weight = torch.from_numpy(weight)
+    for key, mask in _check_masks(data, y, class_names, notes, where).items():
         checked[key] = mask
-    for (
-        key,
-        value,
-    ) in data.to_dict().items():  # what we know nothing about stays, if it belongs to the nodes
-        if key not in _OURS and _per_node(key, value, n):
+    # Attributes that are not checked are kept if they have one value per node.
+    for key, value in data.to_dict().items():
+        if key not in _CHECKED | _DESCRIPTION and _is_per_node(key, value, num_nodes):
             checked[key] = value
-    checked.class_names, checked.num_classes = class_names, len(class_names)
-    checked.name, checked.metric = name, data.get("metric") or metric
-    before = list(data.get("notes") or [])
-    checked.notes = before + [note for note in notes if note not in before]
+    checked.class_names = class_names
+    checked.num_classes = len(class_names)
+    checked.name = name
+    checked.metric = data.get("metric") or metric
+    earlier = list(data.get("notes") or [])
+    checked.notes = earlier + [note for note in notes if note not in earlier]
     return checked
 
 
-def _per_node(key: str, value: Any, n: int) -> bool:
+def _as_array(value: Any, key: str, where: str, kinds: str = "biuf") -> np.ndarray:
+    """Return ``value`` as an array of one of the ``kinds`` of NumPy types."""
+    try:
+        array = _tensor_to_array(value) if isinstance(value, Tensor) else np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        reason = first_line(error, 120)
+        raise UserError(f"{where}: `{key}` cannot be read as an array: {reason}") from None
+    if array.dtype.kind not in kinds:
+        raise UserError(f"{where}: `{key}` has type {array.dtype}; numbers are required.")
+    return array
+
+
+def _tensor_to_array(tensor: Tensor) -> np.ndarray:
+    if tensor.layout != torch.strided:
+        tensor = tensor.to_dense()
+    if tensor.dtype == torch.bfloat16:  # NumPy has no such type
+        tensor = tensor.float()
+    array: np.ndarray = tensor.numpy(force=True)
+    return array
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    """Return the shape of an array, tensor or sparse matrix, or the length of a list."""
+    if isinstance(value, list | tuple):
+        return (len(value),)
+    return () if value is None else tuple(np.shape(value))
+
+
+def _is_per_node(key: str, value: Any, num_nodes: int) -> bool:
     if key == "feature_names":
         return isinstance(value, list)
-    shape: Any = getattr(value, "shape", (len(value),) if isinstance(value, list) else ())
-    return key != "edge_attr" and len(shape) > 0 and shape[0] == n
+    return key != "edge_attr" and _shape(value)[:1] == (num_nodes,)
 
 
 def _count_nodes(data: Data, where: str) -> int:
-    """The number of nodes: as stated, else as many as have features, else labels."""
+    """Return the stated number of nodes, else the number of features, else of labels."""
     stated = data.get("num_nodes")
-    if stated is not None:
-        if isinstance(stated, bool) or not isinstance(stated, int | np.integer):
-            raise UserError(
-                f"{where}: `num_nodes` is a {type(stated).__name__}; a whole number is needed."
-            )
-        n = int(stated)
+    if stated is None:
+        shapes = [_shape(data.get(key)) for key in ("x", "y")]
+        num_nodes = next((shape[0] for shape in shapes if shape), 0)
+    elif isinstance(stated, int | np.integer) and not isinstance(stated, bool):
+        num_nodes = int(stated)
     else:
-        known = [
-            value
-            for key in ("x", "y")
-            if (value := data.get(key)) is not None and not isinstance(value, str)
-        ]
-        shapes = [
-            tuple(v.shape) if hasattr(v, "shape") else (len(v),)
-            for v in known
-            if hasattr(v, "__len__")
-        ]
-        n = next((shape[0] for shape in shapes if shape), 0)
-    if n == 0:
+        raise UserError(
+            f"{where}: `num_nodes` is a {type(stated).__name__}; a whole number is required."
+        )
+    if num_nodes == 0:
         raise UserError(f"{where}: the graph has no nodes.")
-    return n
+    return num_nodes
 
 
-def _edges(data: Data, n: int, where: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    edge_index = data.get("edge_index")
-    if edge_index is None:
+def _check_edges(data: Data, num_nodes: int, where: str) -> np.ndarray:
+    if data.get("edge_index") is None:
         raise UserError(
-            f"{where}: the graph has no `edge_index`; a tensor [2, links] of node numbers is needed."
+            f"{where}: the graph has no `edge_index`; node numbers [2, edges] are required."
         )
-    links = as_array(edge_index, "edge_index", where)
-    if links.ndim != 2 or links.shape[0] != 2:
+    edges = _as_array(data.get("edge_index"), "edge_index", where)
+    if edges.ndim != 2 or edges.shape[0] != 2:
         raise UserError(
-            f"{where}: `edge_index` has shape {list(links.shape)}; [2, links] is needed."
+            f"{where}: `edge_index` has shape {list(edges.shape)}; [2, edges] is required."
         )
-    if links.dtype.kind not in "iu" and links.size:
+    if edges.size == 0:
+        return edges
+    if edges.dtype.kind not in "iu":
         raise UserError(
-            f"{where}: `edge_index` holds {links.dtype}; whole node numbers are needed."
+            f"{where}: `edge_index` has type {edges.dtype}; whole node numbers are required."
         )
-    outside = (
-        (links < 0) | (links >= n) if links.size and (links.min() < 0 or links.max() >= n) else None
-    )
-    if outside is not None:
-        end, link = np.argwhere(outside)[0]
+    if edges.min() < 0 or edges.max() >= num_nodes:
+        end, edge = np.argwhere((edges < 0) | (edges >= num_nodes))[0]
         raise UserError(
-            f"{where}: link {link} (counted from 0) names node {links[end, link]}, but the {n:,} nodes are "
-            f"numbered 0 … {n - 1}."
+            f"{where}: edge {edge} (counted from 0) contains node {edges[end, edge]}, but the "
+            f"{num_nodes:,} nodes are numbered 0 … {num_nodes - 1}."
         )
-    return links[0], links[1], _weights(data.get("edge_weight"), links.shape[1], where)
+    return edges
 
 
-def _weights(weight: Any, links: int, where: str) -> np.ndarray | None:
-    if weight is None:
+def _check_weights(data: Data, num_edges: int, where: str) -> np.ndarray | None:
+    if data.get("edge_weight") is None:
         return None
-    values = as_array(weight, "edge_weight", where).reshape(-1).astype(np.float64)
-    if len(values) != links:
-        raise UserError(f"{where}: there are {len(values):,} weights for {links:,} links.")
-    bad = ~np.isfinite(values) | (values < 0)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
+    weight = _as_array(data.get("edge_weight"), "edge_weight", where)
+    weight = weight.reshape(-1).astype(np.float64)
+    if len(weight) != num_edges:
+        raise UserError(f"{where}: there are {len(weight):,} weights for {num_edges:,} edges.")
+    invalid = ~np.isfinite(weight) | (weight < 0)
+    if invalid.any():
+        edge = int(np.flatnonzero(invalid)[0])
         raise UserError(
-            f"{where}: the weight of link {row} (counted from 0) is {values[row]}; weights must be positive."
+            f"{where}: the weight of edge {edge} (counted from 0) is {weight[edge]}; "
+            "weights must be positive."
         )
-    return values
+    return weight
 
 
-def _features(data: Data, edge_index: Tensor, n: int, notes: list[str], where: str) -> Tensor:
+def _check_features(
+    data: Data, edge_index: Tensor, num_nodes: int, notes: list[str], where: str
+) -> Tensor:
     x = data.get("x")
-    if x is None or (hasattr(x, "shape") and len(x.shape) == 2 and x.shape[1] == 0):
+    if x is None or (len(_shape(x)) == 2 and _shape(x)[1] == 0):
         notes.append("no features: used a constant and log(1 + degree)")
-        return degree_features(edge_index, n)
+        return degree_features(edge_index, num_nodes)
     features = check_features(x, where)
-    if features.size(0) != n:
+    if features.size(0) != num_nodes:
         raise UserError(
-            f"{where}: there are features for {features.size(0):,} nodes, but {n:,} nodes."
+            f"{where}: there are features for {features.size(0):,} nodes, "
+            f"but the graph has {num_nodes:,} nodes."
         )
     return features
 
 
-def _labels(data: Data, n: int, notes: list[str], where: str) -> tuple[Tensor, list[str]]:
-    values, names = data.get("y"), data.get("class_names")
-    if values is None:
-        return torch.full((n,), UNLABELLED), list(names or [])
-    array = as_array(values, "y", where, "biufUSO")
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
+def _check_labels(
+    data: Data, num_nodes: int, notes: list[str], where: str
+) -> tuple[Tensor, list[str]]:
+    names = data.get("class_names")
+    if data.get("y") is None:
+        return torch.full((num_nodes,), UNLABELLED), list(names or [])
+    labels = _as_array(data.get("y"), "y", where, "biufUSO")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
         raise UserError(
-            f"{where}: `y` has shape {list(array.shape)}; one class per node, shape [{n}], is needed."
+            f"{where}: `y` has shape {list(labels.shape)}; "
+            f"one class per node, shape [{num_nodes}], is required."
         )
-    if len(array) != n:
-        raise UserError(f"{where}: there are {len(array):,} labels for {n:,} nodes.")
-    if (
+    if len(labels) != num_nodes:
+        raise UserError(f"{where}: there are {len(labels):,} labels for {num_nodes:,} nodes.")
+    is_encoded = (
         names is not None
-        and array.dtype.kind in "iu"
-        and array.min() >= UNLABELLED
-        and array.max() < len(names)
-    ):
-        return torch.from_numpy(array.astype(np.int64)), [str(c) for c in names]
-    y, found = encode_labels(array, where)
-    if array.dtype.kind in "iuf" and found != [str(c) for c in range(len(found))]:
+        and labels.dtype.kind in "iu"
+        and labels.min() >= UNLABELLED
+        and labels.max() < len(names)
+    )
+    if is_encoded:
+        return torch.from_numpy(labels.astype(np.int64)), [str(name) for name in names]
+    y, found = encode_labels(labels, where)
+    if labels.dtype.kind in "iuf" and found != [str(c) for c in range(len(found))]:
         notes.append(f"renumbered the labels {few(found)} as 0 … {len(found) - 1}")
     return torch.from_numpy(y), found
 
 
-def _require_classes(y: Tensor, where: str) -> None:
-    present = int((torch.bincount(y + 1)[1:] > 0).sum())
-    if present == 0:
+def _require_two_classes(y: Tensor, where: str) -> None:
+    num_present = int((torch.bincount(y + 1)[1:] > 0).sum())
+    if num_present == 0:
         raise UserError(
-            f"{where}: no node has a label (-1 and empty mean 'no label'), so there is nothing to learn from."
+            f"{where}: no node has a label (-1 and empty mean unlabelled); training needs labels."
         )
-    if present == 1:
+    if num_present == 1:
         raise UserError(
-            f"{where}: all labelled nodes are of one class; at least two are needed (-1 means 'no label')."
+            f"{where}: all labelled nodes are of one class; at least two classes are required "
+            "(-1 means unlabelled)."
         )
 
 
-def _odd_nodes(edge_index: Tensor, y: Tensor, n: int) -> list[str]:
-    rows = edge_index[0].numpy()  # sorted, so every change is another node
-    isolated = n - (np.count_nonzero(rows[1:] != rows[:-1]) + 1 if len(rows) else 0)
-    unlabelled = int((y == UNLABELLED).sum())
-    if isolated == n:
-        return ["no links at all: every node is judged by its own features"]
-    return [
-        f"{count:,} node{'s have' if count > 1 else ' has'} no {what}"
-        for count, what in ((isolated, "link"), (unlabelled, "label"))
-        if count
-    ]
+def _unusual_nodes(edge_index: Tensor, y: Tensor, num_nodes: int) -> list[str]:
+    """Return notes about nodes without edges or labels."""
+    rows = edge_index[0].numpy()
+    # The rows are sorted, so every change is another node.
+    num_connected = int(np.count_nonzero(rows[1:] != rows[:-1])) + 1
+    if len(rows) == 0:
+        return ["no edges: every node is classified by its own features"]
+    notes = []
+    for count, noun in (
+        (num_nodes - num_connected, "edge"),
+        (int((y == UNLABELLED).sum()), "label"),
+    ):
+        if count:
+            notes.append(f"{counted(count, 'node')} {'have' if count > 1 else 'has'} no {noun}")
+    return notes
+
+
+def _check_masks(
+    data: Data, y: Tensor, class_names: list[str], notes: list[str], where: str
+) -> dict[str, Tensor]:
+    """Return the masks as boolean tensors of one shape: disjoint, and labelled nodes only."""
+    masks = {}
+    for key in MASKS:
+        if data.get(key) is not None:
+            masks[key] = _boolean(key, data.get(key), len(y), where)
+    if not masks:
+        return masks
+    if len({mask.shape for mask in masks.values()}) > 1:
+        shapes = ", ".join(f"{key} {list(mask.shape)}" for key, mask in masks.items())
+        raise UserError(f"{where}: the masks differ in shape: {shapes}.")
+    times = torch.stack(list(masks.values())).sum(dim=0)
+    if int(times.max()) > 1:
+        node = int((times > 1).nonzero()[0, 0])
+        raise UserError(
+            f"{where}: node {node} is in more than one of train, val and test; "
+            "these sets must be disjoint."
+        )
+    _drop_unlabelled(masks, y, notes)
+    if "train_mask" in masks:
+        _note_unseen_classes(masks["train_mask"], y, class_names, notes)
+    return masks
+
+
+def _boolean(key: str, value: object, num_nodes: int, where: str) -> Tensor:
+    mask = _as_array(value, key, where)
+    if mask.ndim not in (1, 2) or len(mask) != num_nodes:
+        raise UserError(
+            f"{where}: `{key}` has shape {list(mask.shape)}; "
+            f"[{num_nodes}] or [{num_nodes}, splits] is required."
+        )
+    if mask.dtype != bool and not ((mask == 0) | (mask == 1)).all():
+        raise UserError(f"{where}: `{key}` must contain only true and false.")
+    return torch.from_numpy(np.array(mask, dtype=bool))
+
+
+def _drop_unlabelled(masks: dict[str, Tensor], y: Tensor, notes: list[str]) -> None:
+    num_dropped = 0
+    for key, mask in masks.items():
+        labelled = y != UNLABELLED
+        if mask.dim() == 2:
+            labelled = labelled[:, None]
+        num_dropped += int((mask & ~labelled).reshape(len(y), -1).any(dim=1).sum())
+        masks[key] = mask & labelled
+    if num_dropped:
+        notes.append(f"removed {counted(num_dropped, 'unlabelled node')} from train, val and test")
+
+
+def _note_unseen_classes(
+    train_mask: Tensor, y: Tensor, class_names: list[str], notes: list[str]
+) -> None:
+    present = set(y[y != UNLABELLED].tolist())
+    unseen: set[int] = set()
+    for split in train_mask.reshape(len(y), -1).unbind(1):
+        unseen |= present - set(y[split].tolist())
+    if unseen:
+        names = few([class_names[c] for c in sorted(unseen)])
+        notes.append(f"some split has no training node of class {names}")

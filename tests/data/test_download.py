@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from helpers.raw_layouts import ogb, writer_of
 
-from nfgnn.data import load, load_dataset
+from nfgnn.data import Entry, load, load_dataset
 from nfgnn.data.download import download, fetch
-from nfgnn.data.entry import Entry
 from nfgnn.data.registry import REGISTRY
 from nfgnn.errors import UserError
 

@@ -7,10 +7,9 @@ import pytest
 import torch
 from helpers.raw_layouts import ogb_binary, writer_of
 
-from nfgnn.data import dataset_names, load_dataset
-from nfgnn.data.entry import Entry
-from nfgnn.data.paths import find
-from nfgnn.data.readers.mapped import map_member
+from nfgnn.data import Entry, dataset_names, load_dataset
+from nfgnn.data.download import find_raw_files
+from nfgnn.data.readers.mapped_arrays import map_member
 from nfgnn.data.registry import REGISTRY, canonical_name
 from nfgnn.errors import UserError
 
@@ -112,7 +111,7 @@ def test_papers100m_is_mapped_not_read(compressed: bool, tmp_path: Path) -> None
     ogb_binary(entry, folder)
     x = map_member(folder / "raw/data.npz", "node_feat", tmp_path / "scratch")
     assert type(x).__name__ == "memmap"
-    data = entry.reader(entry, folder)
+    data = entry.read(folder)
     assert torch.equal(data.x, torch.from_numpy(x.copy()))
 
 
@@ -142,7 +141,7 @@ def test_order_of_look_up(
     monkeypatch.setenv("NFGNN_DATA", str(places[1]))
     for place in reversed(places):
         writer_of(entry)(entry, place / entry.folder)
-        assert find(entry, places[0]) == place / entry.folder
+        assert find_raw_files(entry, places[0]) == place / entry.folder
 
 
 @pytest.mark.usefixtures("empty_cache")
@@ -150,7 +149,7 @@ def test_a_folder_as_one_class_leaves_it_is_found(tmp_path: Path) -> None:
     entry = REGISTRY["minesweeper"]
     (tmp_path / "minesweeper/raw").mkdir(parents=True)
     writer_of(entry)(entry, tmp_path / "minesweeper/raw")
-    assert find(entry, tmp_path) == tmp_path / "minesweeper/raw"
+    assert find_raw_files(entry, tmp_path) == tmp_path / "minesweeper/raw"
 
 
 @pytest.mark.usefixtures("empty_cache")

@@ -148,13 +148,13 @@ REFUSED = {
     "nodes.csv: there is no column 'id'": (NODES.replace("id", "name"), EDGES),
     "nodes.csv: the column 'a' occurs more than once": (NODES.replace("a,b", "a,a"), EDGES),
     "nodes.csv: the file is empty": ("", EDGES),
-    "nodes.csv: there is no row": ("id,label,a\n", EDGES),
+    "nodes.csv: there are no rows": ("id,label,a\n", EDGES),
     "Row #3": (NODES.replace("y,blue,2,1.5", "y,blue,2"), EDGES),
     "'maybe' is not train, val, test or empty": (
         "id,label,split\n1,0,train\n2,1,maybe\n",
         "source,target\n1,2\n",
     ),
-    "weight of link 0": (NODES, "source,target,weight\nx,y,-1\n"),
+    "weight of edge 0": (NODES, "source,target,weight\nx,y,-1\n"),
     "edges.csv: row 1, column 'weight': the weight is missing": (
         NODES,
         "source,target,weight\nx,y,\n",

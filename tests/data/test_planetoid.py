@@ -46,7 +46,7 @@ def test_real_files_give_the_graph_of_pytorch_geometric(name: str, data_root: Pa
     folder = data_root / entry.folder
     if not folder.is_dir():
         pytest.skip(f"the raw files of {name} are not available")
-    ours = entry.reader(entry, folder)
+    ours = entry.read(folder)
     theirs = read_planetoid_data(str(folder), name)
     unlabelled = ours.y < 0
     assert int(unlabelled.sum()) == (15 if name == "citeseer" else 0)
@@ -76,7 +76,7 @@ def test_every_pickle_protocol_gives_the_graph_of_pytorch_geometric(
 ) -> None:
     for part in ("x", "tx", "allx", "y", "ty", "ally", "graph"):
         rewrite(folder, part, lambda content: content, protocol)
-    assert_equal_graphs(CORA.reader(CORA, folder), read_planetoid_data(str(folder), "cora"))
+    assert_equal_graphs(CORA.read(folder), read_planetoid_data(str(folder), "cora"))
 
 
 CHANGES: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -96,7 +96,7 @@ CHANGES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 @pytest.mark.parametrize("case", CHANGES)
 def test_unusual_files_give_the_graph_of_pytorch_geometric(case: str, folder: Path) -> None:
     rewrite(folder, *CHANGES[case])
-    assert_equal_graphs(CORA.reader(CORA, folder), read_planetoid_data(str(folder), "cora"))
+    assert_equal_graphs(CORA.read(folder), read_planetoid_data(str(folder), "cora"))
 
 
 class Payload:

@@ -81,10 +81,14 @@ def test_pandas_frames() -> None:
         ([1, 2], {}, "a list is not a graph"),
         (sparse.eye(3).tocsr()[:2], {}, "must be square"),
         (sparse.eye(3), {"y": [0, 1]}, "2 labels for 3 nodes"),
-        (sparse.eye(3), {"x": np.eye(4), "y": [0, 1, 1]}, "features for 4 nodes, but 3 nodes"),
+        (
+            sparse.eye(3),
+            {"x": np.eye(4), "y": [0, 1, 1]},
+            "features for 4 nodes, but the graph has 3 nodes",
+        ),
         (mixed_graph(20), {"no_such": 1}, "no option 'no_such'"),
-        ("karate", {"seed": 1}, "karate takes no option 'seed'"),
-        (None, {"nodes": pd.DataFrame({"id": [1]})}, "come in pairs"),
+        ("karate", {"seed": 1}, "karate has no option 'seed'"),
+        (None, {"nodes": pd.DataFrame({"id": [1]})}, "both data frames are required"),
     ],
 )
 def test_what_is_no_graph_is_refused(

@@ -41,5 +41,5 @@ def test_auto_knows_words_from_measurements() -> None:
 
 def test_raw_and_unknown() -> None:
     assert FeatureScaling.fit(WORDS, "raw").apply(WORDS) is WORDS
-    with pytest.raises(UserError, match="features = 'l2' is not known"):
+    with pytest.raises(UserError, match="features = 'l2' is not available"):
         FeatureScaling.fit(WORDS, "l2")

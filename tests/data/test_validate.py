@@ -41,18 +41,18 @@ def test_passing_twice_changes_nothing() -> None:
 
 MENDED = {
     "dropped 1 self-loop": {"edge_index": torch.tensor([[0, 1, 1], [1, 0, 1]])},
-    "merged 1 duplicate link": {"edge_index": torch.tensor([[0, 0, 1, 2, 3], [1, 1, 0, 3, 2]])},
-    "took 3 links as undirected": {"edge_index": torch.tensor([[0, 1, 2], [1, 2, 3]])},
-    "made 1 one-way link two-way": {"edge_index": torch.tensor([[0, 1, 2], [1, 0, 3]])},
-    "1 node has no link": {"edge_index": torch.tensor([[0, 1], [1, 2]])},
+    "merged 1 duplicate edge": {"edge_index": torch.tensor([[0, 0, 1, 2, 3], [1, 1, 0, 3, 2]])},
+    "read 3 edges as undirected": {"edge_index": torch.tensor([[0, 1, 2], [1, 2, 3]])},
+    "added the reverse of 1 directed edge": {"edge_index": torch.tensor([[0, 1, 2], [1, 0, 3]])},
+    "1 node has no edge": {"edge_index": torch.tensor([[0, 1], [1, 2]])},
     "1 node has no label": {"y": torch.tensor([0, 0, 1, -1])},
     "renumbered the labels 3, 70 as 0 … 1": {"y": torch.tensor([70, 70, 3, 3])},
-    "no links at all: every node is judged by its own features": {
+    "no edges: every node is classified by its own features": {
         "edge_index": torch.zeros(2, 0, dtype=torch.long)
     },
     "no features: used a constant and log(1 + degree)": {"x": None},
-    "dropped 2 links of weight 0": {"edge_weight": torch.tensor([0.0, 0.0, 1, 1, 1, 1])},
-    "left 1 unlabelled node out of train, val and test": {
+    "dropped 2 edges of weight 0": {"edge_weight": torch.tensor([0.0, 0.0, 1, 1, 1, 1])},
+    "removed 1 unlabelled node from train, val and test": {
         "y": torch.tensor([0, 0, 1, -1]),
         "train_mask": torch.tensor([1, 0, 1, 1], dtype=torch.bool),
     },
@@ -71,9 +71,9 @@ REFUSED = {
     "no nodes": {"x": torch.zeros(0, 3), "y": None},
     "no `edge_index`": {"edge_index": None},
     "`edge_index` has shape": {"edge_index": torch.zeros(3, 2, dtype=torch.long)},
-    "`edge_index` holds float": {"edge_index": torch.rand(2, 4)},
-    "names node 9": {"edge_index": torch.tensor([[0, 1], [1, 9]])},
-    "names node -1": {"edge_index": torch.tensor([[0, -1], [1, 0]])},
+    "`edge_index` has type float": {"edge_index": torch.rand(2, 4)},
+    "contains node 9": {"edge_index": torch.tensor([[0, 1], [1, 9]])},
+    "contains node -1": {"edge_index": torch.tensor([[0, -1], [1, 0]])},
     "row 1, column 2": {
         "x": torch.eye(4).index_put((torch.tensor(1), torch.tensor(2)), torch.tensor(float("nan")))
     },
@@ -86,11 +86,11 @@ REFUSED = {
     "not a class": {"y": torch.tensor([0.5, 1, 0, 1])},
     "no node has a label": {"y": None},
     "of one class": {"y": torch.zeros(4, dtype=torch.long)},
-    "2 weights for 6 links": {"edge_weight": torch.ones(2)},
-    "weight of link 1": {"edge_weight": torch.tensor([1, -2.0, 1, 1, 1, 1])},
+    "2 weights for 6 edges": {"edge_weight": torch.ones(2)},
+    "weight of edge 1": {"edge_weight": torch.tensor([1, -2.0, 1, 1, 1, 1])},
     "is nan; weights must be positive": {"edge_weight": torch.full((6,), float("nan"))},
     "`train_mask` has shape": {"train_mask": torch.ones(3, dtype=torch.bool)},
-    "true and false only": {"train_mask": torch.tensor([0, 1, 2, 3])},
+    "must contain only true and false": {"train_mask": torch.tensor([0, 1, 2, 3])},
     "differ in shape": {
         "train_mask": torch.zeros(4, dtype=torch.bool),
         "val_mask": torch.zeros(4, 2, dtype=torch.bool),

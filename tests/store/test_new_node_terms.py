@@ -185,7 +185,7 @@ def test_additions_that_do_not_fit_are_one_sentence(known: Path) -> None:
         load_new_nodes(known / "new", graph)
     csv.write_csv(nodes.slice(1), known / "new" / "nodes.csv")
     with pytest.raises(
-        UserError, match=r"is not in nodes\.csv or the known graph; add the node or remove the link"
+        UserError, match=r"is not in nodes\.csv or the known graph; add the node or remove the edge"
     ):
         load_new_nodes(known / "new", graph)
 

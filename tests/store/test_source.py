@@ -103,7 +103,7 @@ def test_invalid_nodes_are_rejected(
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (np.array([0, 60]), r"names node 60, but the 60 nodes are numbered 0 … 59"),
+        (np.array([0, 60]), r"contains node 60, but the 60 nodes are numbered 0 … 59"),
         (np.array(["a", "b"]), "are whole row numbers"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The ``.mat`` files of the LINKX study: the Facebook networks of US universities, genius and pokec."""
+"""The ``.mat`` files of the LINKX study: Facebook networks of US universities, genius and pokec."""
 
 from pathlib import Path
 from typing import Any
@@ -6,40 +6,36 @@ from typing import Any
 import numpy as np
 import torch
 from scipy import sparse
+from scipy.io import loadmat
 from torch_geometric.data import Data
 
-from nfgnn.data.entry import Entry
-from nfgnn.data.readers.npz import csr_from_parts
+from nfgnn.data.readers.csr_parts import csr_from_parts
 
 _GENDER = 1  # column of ``local_info``: 1 and 2 are the classes, 0 means unknown
 
 
-def read_facebook(entry: Entry, folder: Path) -> Data:
-    """Read a Facebook network: the adjacency matrix ``A`` and ``local_info`` [n, 7], of which gender is the label.
+def read_facebook(folder: Path, files: tuple[str, ...]) -> Data:
+    """Read a Facebook network: the adjacency matrix ``A`` and ``local_info`` [n, 7].
 
-    The features are the other columns, one-hot encoded.
+    The label is the gender. The features are the other columns, one-hot encoded.
     """
-    from scipy.io import loadmat
-
-    path = folder / entry.required[0]
+    path = folder / files[0]
     content = loadmat(path)
     matrix = sparse.csc_array(content["A"])
     # The columns of A are the rows of its transpose, which the check for CSR matrices takes.
     parts = [matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape[::-1])]
-    columns = csr_from_parts(parts, f"{path}: A").tocoo()
+    transpose = csr_from_parts(parts, f"{path}: A").tocoo()
     info = content["local_info"].astype(np.int64)
     return Data(
         x=_one_hot(np.delete(info, _GENDER, axis=1)),
-        edge_index=torch.from_numpy(np.stack([columns.col, columns.row]).astype(np.int64)),
+        edge_index=torch.from_numpy(np.stack([transpose.col, transpose.row]).astype(np.int64)),
         y=torch.from_numpy(info[:, _GENDER] - 1),
     )
 
 
-def read_linkx(entry: Entry, folder: Path) -> Data:
+def read_linkx(folder: Path, files: tuple[str, ...]) -> Data:
     """Read genius or pokec: ``edge_index`` [2, E], ``node_feat`` [n, f] and ``label`` [1, n]."""
-    from scipy.io import loadmat
-
-    content = loadmat(folder / entry.required[0])
+    content = loadmat(folder / files[0])
     return Data(
         x=torch.from_numpy(content["node_feat"]),
         edge_index=torch.from_numpy(content["edge_index"].astype(np.int64)),
@@ -48,7 +44,7 @@ def read_linkx(entry: Entry, folder: Path) -> Data:
 
 
 def _one_hot(columns: np.ndarray) -> Any:
-    """Encode every column of whole numbers by its distinct values, as one CSR matrix."""
+    """Encode every column by its distinct values, as one CSR matrix."""
     num_rows, num_columns = columns.shape
     indices = np.empty((num_rows, num_columns), dtype=np.int64)
     width = 0

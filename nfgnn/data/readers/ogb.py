@@ -1,9 +1,9 @@
-"""The Open Graph Benchmark's file layout, read without its package (which does not load on current torch).
+"""The file layout of the Open Graph Benchmark, read without its package.
 
 ``raw/edge.csv.gz``, ``raw/node-feat.csv.gz`` and ``raw/node-label.csv.gz`` have no header;
-``split/<kind>/train.csv.gz`` and its siblings list node numbers. papers100M has ``raw/data.npz`` and
-``raw/node-label.npz`` instead, of which nothing is read whole: features and links are memory maps, and the
-links are made two-way on disk.
+``split/<kind>/{train,valid,test}.csv.gz`` list node numbers. ogbn-papers100M has ``raw/data.npz``
+and ``raw/node-label.npz`` instead. They are never read as a whole: features and edges are memory
+maps, and edges are made undirected on disk.
 """
 
 from pathlib import Path
@@ -14,61 +14,96 @@ import torch
 from pyarrow import csv
 from torch_geometric.data import Data
 
-from nfgnn.data.entry import Entry
 from nfgnn.data.external_sort import undirected_on_disk
-from nfgnn.data.readers.mapped import map_member, scratch_folder
+from nfgnn.data.labels import encode_labels
+from nfgnn.data.large_graph import LargeGraph
+from nfgnn.data.messages import first_line
+from nfgnn.data.paths import files_fingerprint
+from nfgnn.data.readers.mapped_arrays import edge_blocks, map_member, row_blocks, scratch_folder
 from nfgnn.errors import UserError
 
+_PAPERS = "ogbn-papers100m"
 
-def read_ogb(entry: Entry, folder: Path) -> Data:
+
+def read_ogb(folder: Path, files: tuple[str, ...]) -> Data:
     """Read ogbn-arxiv or ogbn-products with the official split."""
-    x = _read_csv(folder / "raw/node-feat.csv.gz", pa.float32())
-    y = _read_csv(folder / "raw/node-label.csv.gz", pa.float64())[:, 0]
-    edges = _read_csv(folder / "raw/edge.csv.gz", pa.int64())
-    data = Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(edges.T), y=torch.from_numpy(y))
-    return _with_split(data, entry, folder)
+    edges, features, labels = (folder / file for file in files[:3])
+    data = Data(
+        x=torch.from_numpy(_read_matrix(features, pa.float32())),
+        edge_index=torch.from_numpy(_read_matrix(edges, pa.int64()).T),
+        y=torch.from_numpy(_read_matrix(labels, pa.float64())[:, 0]),
+    )
+    return _with_split(data, folder, files)
 
 
-def read_ogb_mapped(entry: Entry, folder: Path) -> Data:
-    """Read ogbn-papers100M by memory map."""
-    scratch = scratch_folder(entry.name, folder / "raw/data.npz")
-    x = map_member(folder / "raw/data.npz", "node_feat", scratch)
-    edges = map_member(folder / "raw/data.npz", "edge_index", scratch)
-    labels = map_member(folder / "raw/node-label.npz", "node_label", scratch).reshape(-1)
+def read_papers100m(folder: Path, files: tuple[str, ...]) -> Data:
+    """Map ogbn-papers100M into memory."""
+    x, edges, labels, scratch = _map_papers100m(folder, files)
     target = scratch / "edge_index.npy"
     if not target.is_file():
         undirected_on_disk(edges, len(x), target)
     data = Data(
         x=torch.from_numpy(x),
         edge_index=torch.from_numpy(np.load(target, mmap_mode="c")),
-        y=torch.from_numpy(np.array(labels, dtype=np.float64)),
+        y=torch.from_numpy(labels.astype(np.float64)),
     )
-    return _with_split(data, entry, folder)
+    return _with_split(data, folder, files)
 
 
-def _with_split(data: Data, entry: Entry, folder: Path) -> Data:
-    for key, mask in split_masks(entry, folder, data.num_nodes).items():
+def open_papers100m(folder: Path, files: tuple[str, ...]) -> LargeGraph:
+    """Open ogbn-papers100M (111 million nodes, 1.5 million labels) for reading in blocks."""
+    x, edges, labels, _ = _map_papers100m(folder, files)
+    y, class_names = encode_labels(labels, f"{_PAPERS}, node_label")
+    return LargeGraph(
+        name=_PAPERS,
+        source=str(folder.resolve()),
+        fingerprint=files_fingerprint(*(folder / file for file in files)),
+        num_nodes=len(x),
+        num_features=x.shape[1],
+        num_edges=edges.shape[1],
+        y=y,
+        class_names=class_names,
+        edges=edge_blocks(edges, _PAPERS),
+        features=lambda rows: row_blocks(x, rows, _PAPERS),
+        masks=_split_masks(folder, files, len(x)),
+    )
+
+
+def _map_papers100m(
+    folder: Path, files: tuple[str, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Path]:
+    """Return maps of features and edges, the labels, and the folder of unpacked files."""
+    archive = folder / files[0]
+    scratch = scratch_folder(_PAPERS, archive)
+    x = map_member(archive, "node_feat", scratch)
+    edges = map_member(archive, "edge_index", scratch)
+    labels = np.array(map_member(folder / files[1], "node_label", scratch)).reshape(-1)
+    return x, edges, labels, scratch
+
+
+def _with_split(data: Data, folder: Path, files: tuple[str, ...]) -> Data:
+    for key, mask in _split_masks(folder, files, data.num_nodes).items():
         data[key] = torch.from_numpy(mask)
     return data
 
 
-def split_masks(entry: Entry, folder: Path, n: int) -> dict[str, np.ndarray]:
-    """The official split as masks."""
+def _split_masks(folder: Path, files: tuple[str, ...], num_nodes: int) -> dict[str, np.ndarray]:
+    """Return the official split, which the last three files list."""
     masks = {}
-    for key, file in zip(("train", "val", "test"), entry.required[-3:]):
-        nodes = _read_csv(folder / file, pa.int64())[:, 0]
-        if len(nodes) and (nodes.min() < 0 or nodes.max() >= n):
-            raise UserError(f"{file}: names the node {nodes.max()}, but there are {n:,}.")
-        masks[f"{key}_mask"] = np.zeros(n, dtype=bool)
-        masks[f"{key}_mask"][nodes] = True
+    for key, file in zip(("train_mask", "val_mask", "test_mask"), files[-3:]):
+        nodes = _read_matrix(folder / file, pa.int64())[:, 0]
+        if len(nodes) and (nodes.min() < 0 or nodes.max() >= num_nodes):
+            raise UserError(f"{file}: contains node {nodes.max()}, but there are {num_nodes:,}.")
+        masks[key] = np.zeros(num_nodes, dtype=bool)
+        masks[key][nodes] = True
     return masks
 
 
-def _read_csv(path: Path, kind: pa.DataType) -> np.ndarray:
-    """A gzipped CSV without header as a matrix; Arrow unpacks by the ending of the name."""
+def _read_matrix(path: Path, dtype: pa.DataType) -> np.ndarray:
+    """Read a CSV file without header; Arrow unpacks it by the ending of its name."""
     try:
-        table = csv.read_csv(path, read_options=csv.ReadOptions(autogenerate_column_names=True))
-        columns = [column.cast(kind).to_numpy() for column in table.itercolumns()]
+        table = csv.read_csv(path, csv.ReadOptions(autogenerate_column_names=True))
+        columns = [column.cast(dtype).to_numpy() for column in table.itercolumns()]
     except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{path}: cannot be read: {str(error).splitlines()[0][:200]}") from None
+        raise UserError(f"{path}: cannot be read: {first_line(error)}") from None
     return np.stack(columns, axis=1)

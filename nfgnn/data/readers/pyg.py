@@ -1,47 +1,32 @@
-"""Datasets that PyTorch Geometric has a class for.
+"""Data sets that are read by a class of PyTorch Geometric.
 
-A class writes its ``processed`` folder beside the raw files, which a data root must not suffer. So the raw
-files are linked into a temporary folder, the class does its work there, and only the graph survives.
+Only classes that read text files and ``.npz`` files without pickles are used. A class writes a
+``processed`` folder next to the raw files and loads it again; here that folder is temporary, so
+that data roots stay unchanged and no processed file from elsewhere is ever loaded.
 """
 
 import contextlib
 import io
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import torch_geometric.datasets
 from torch_geometric.data import Data
 
-from nfgnn.data.entry import Entry
 
+def read_pyg(class_name: str, arguments: dict[str, Any], folder: Path, _: tuple[str, ...]) -> Data:
+    """Read the raw files in ``folder`` with a data set class.
 
-def read_pyg(entry: Entry, folder: Path) -> Data:
-    """Read the raw files in ``folder`` through the entry's PyG class."""
-    assert entry.pyg is not None
-    class_name, arguments = entry.pyg
+    Args:
+        class_name: name of the class in :mod:`torch_geometric.datasets`.
+        arguments: arguments of the class.
+        folder: the folder of the raw files.
+    """
+    base = vars(torch_geometric.datasets)[class_name]
     with tempfile.TemporaryDirectory(prefix="nfgnn-") as work:
-        raw = Path(work, entry.folder)
-        raw.mkdir(parents=True)
-        for file in entry.required:
-            _link(folder / file, raw / file)
-        with contextlib.redirect_stderr(
-            io.StringIO()
-        ):  # "Processing... Done!" would be repeated for every load
-            dataset = _dataset_class(class_name)(
-                str(Path(work, entry.folder.split("/")[0])), **arguments
-            )
-        return dataset[0]
-
-
-def _dataset_class(name: str) -> Any:
-    import torch_geometric.datasets as classes
-
-    return getattr(classes, name)
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        target.symlink_to(source.resolve())
-    except OSError:  # no links on this file system
-        shutil.copyfile(source, target)
+        folders = {"raw_dir": str(folder), "processed_dir": work}
+        dataset_class = type(class_name, (base,), folders)
+        # "Processing... Done!" would appear at every load.
+        with contextlib.redirect_stderr(io.StringIO()):
+            return dataset_class(work, **arguments)[0]

@@ -1,95 +1,170 @@
-"""A CSV or Parquet file → one Arrow table, with messages that name the file and the row.
+"""Read CSV, TSV and Parquet tables: as a whole or in batches of rows.
 
-Columns named in ``text`` are read from CSV as text, so that ids such as ``007`` and labels such as ``01``
-stay what they are. The delimiter (comma, semicolon or tab) is taken from the header.
+Columns named in ``text`` are read from CSV as text, so that ids such as ``007`` and labels such as
+``01`` keep their form. The header determines the delimiter: comma, semicolon or tab.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
+from nfgnn.data.messages import first_line
 from nfgnn.errors import UserError
 
 ENDINGS = (".parquet", ".csv", ".tsv")
+_HEADER_BYTES = 2**20  # longer header lines are cut off
 
 
 def find_table(folder: Path, stem: str) -> Path:
-    """The file ``stem.parquet`` or ``stem.csv`` in a folder."""
-    found = [
-        folder / f"{stem}{ending}" for ending in ENDINGS if (folder / f"{stem}{ending}").is_file()
-    ]
+    """Return the file ``stem.parquet``, ``stem.csv`` or ``stem.tsv`` in a folder."""
+    candidates = [folder / f"{stem}{ending}" for ending in ENDINGS]
+    found = [path for path in candidates if path.is_file()]
     if not found:
         raise UserError(
-            f"{folder}: there is no {stem}.csv or {stem}.parquet; a graph is a folder with nodes.csv "
-            "(columns id, label and features) and edges.csv (columns source, target)."
+            f"{folder}: there is no {stem}.csv or {stem}.parquet; a graph is a folder with "
+            "nodes.csv (columns id, label and features) and edges.csv (columns source, target)."
         )
     if len(found) > 1:
         raise UserError(
-            f"{folder}: both {found[0].name} and {found[1].name} are there; keep one of them."
+            f"{folder}: contains both {found[0].name} and {found[1].name}; keep one of them."
         )
     return found[0]
 
 
 def read_table(path: Path, text: Collection[str] = ()) -> pa.Table:
-    """Read a table by the ending of its name."""
-    try:
-        table = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, text)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, UserError):
-            raise
-        raise UserError(
-            f"{path.name}: cannot be read as {path.suffix[1:]}: {_first_line(error)}"
-        ) from None
+    """Read a table into memory."""
+    with _errors_name(path):
+        if path.suffix == ".parquet":
+            # With partitioning "split=train" in a folder's name would become a column.
+            table = parquet.read_table(path, partitioning=None)
+        else:
+            table = _read_csv(path, text)
     names = [name.strip() for name in table.column_names]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise UserError(
-            f"{path.name}: the column {twice[0]!r} occurs more than once; give every column its own name."
-        )
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"{path.name}: the column {name!r} occurs more than once; rename one.")
     return table.rename_columns(names)
 
 
-def _read_parquet(path: Path) -> pa.Table:
-    return parquet.read_table(
-        path, partitioning=None
-    )  # else "split=train" in a folder's name would become a column
+def read_batches(
+    path: Path, columns: Collection[str], rows: int, text: Collection[str] = ()
+) -> Iterator[pa.Table]:
+    """Iterate over some columns of a table in batches of at most ``rows`` rows."""
+    with _errors_name(path):
+        try:
+            if path.suffix == ".parquet":
+                with parquet.ParquetFile(path, pre_buffer=False) as file:
+                    for batch in file.iter_batches(rows, columns=list(columns), use_threads=False):
+                        yield pa.Table.from_batches([batch])
+            else:
+                yield from _csv_batches(path, columns, rows, text)
+        finally:
+            pa.default_memory_pool().release_unused()  # Arrow would keep its buffers
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the names of the columns of a table."""
+    with _errors_name(path):
+        if path.suffix == ".parquet":
+            return [str(name) for name in parquet.read_schema(path).names]
+        return [_plain(cell) for cell in _csv_header(path)[0]]
+
+
+def count_rows(path: Path) -> int:
+    """Return the number of rows: from the footer of a Parquet file, by reading a CSV file."""
+    if path.suffix == ".parquet":
+        with _errors_name(path):
+            return int(parquet.read_metadata(path).num_rows)
+    return sum(batch.num_rows for batch in read_batches(path, column_names(path)[:1], 2**20))
+
+
+def estimate_bytes(path: Path) -> int:
+    """Estimate, rather too high, the memory to parse a table and to number and sort its rows."""
+    if path.suffix == ".parquet":
+        return 20 * count_rows(path) * max(5, len(column_names(path)))
+    return 12 * path.stat().st_size
+
+
+@contextmanager
+def _errors_name(path: Path) -> Iterator[None]:
+    """Turn errors of Arrow and of the file system into one that names the file."""
+    try:
+        yield
+    except UserError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        kind = "Parquet" if path.suffix == ".parquet" else "CSV"
+        reason = first_line(error, 300)
+        raise UserError(f"{path.name}: cannot be read as {kind}: {reason}") from None
+
+
+def _csv_header(path: Path) -> tuple[list[str], str]:
+    """Return the cells of the first line and the delimiter."""
+    with path.open("rb") as file:
+        line = file.readline(_HEADER_BYTES).decode("utf-8-sig", errors="replace").strip("\r\n")
+    if not line.strip():
+        raise UserError(f"{path.name}: the file is empty; its first line must name the columns.")
+    delimiter = max(",;\t", key=line.count)
+    return line.split(delimiter), delimiter
+
+
+def _plain(cell: str) -> str:
+    """Return the name of a column without blanks and quotes."""
+    return cell.strip().strip('"')
 
 
 def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
-    with path.open("rb") as file:
-        header = file.readline(2**20).decode("utf-8-sig", errors="replace").strip("\r\n")
-    if not header.strip():
-        raise UserError(f"{path.name}: the file is empty; its first line must name the columns.")
-    delimiter = max(",;\t", key=header.count)
-    names = [name.strip().strip('"') for name in header.split(delimiter)]
-    types = {raw: pa.string() for raw, name in zip(header.split(delimiter), names) if name in text}
-    types |= {name: pa.string() for name in text}
-    failure: Exception | None = None
+    header, delimiter = _csv_header(path)
+    # Arrow knows a column by its cell in the header, blanks included.
+    as_text = [cell for cell in header if _plain(cell) in text]
+    convert = csv.ConvertOptions(column_types=dict.fromkeys([*as_text, *text], pa.string()))
+    failure: pa.ArrowException | None = None
+    # The third attempt is for its message: only this way of reading reports the row of an error.
     for threads, newlines in ((True, False), (False, True), (False, False)):
-        # The last attempt is there for its message: only a reader without threads knows the row.
         try:
             table = csv.read_csv(
                 path,
-                read_options=csv.ReadOptions(use_threads=threads),
-                parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=newlines),
-                convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+                csv.ReadOptions(use_threads=threads),
+                csv.ParseOptions(delimiter=delimiter, newlines_in_values=newlines),
+                convert,
             )
             return _trimmed(table)
         except pa.ArrowException as error:
             failure = error
-    raise UserError(f"{path.name}: cannot be read as CSV: {_first_line(failure)}")
+    assert failure is not None
+    raise failure
+
+
+def _csv_batches(
+    path: Path, columns: Collection[str], rows: int, text: Collection[str]
+) -> Iterator[pa.Table]:
+    header, delimiter = _csv_header(path)
+    with csv.open_csv(
+        path,
+        csv.ReadOptions(
+            use_threads=False,
+            block_size=min(max(64 * rows, 2**16), 2**26),  # bytes of text
+            column_names=[_plain(cell) for cell in header],
+            skip_rows=1,
+        ),
+        csv.ParseOptions(delimiter=delimiter),
+        csv.ConvertOptions(
+            column_types=dict.fromkeys(text, pa.string()), include_columns=list(columns)
+        ),
+    ) as reader:
+        for batch in reader:
+            table = _trimmed(pa.Table.from_batches([batch]))
+            for start in range(0, table.num_rows, rows):
+                yield table.slice(start, rows)
 
 
 def _trimmed(table: pa.Table) -> pa.Table:
-    """Text without the blanks around it, which hand-made files have after the commas."""
+    """Remove blanks around text, which hand-written files have after the delimiters."""
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             table = table.set_column(place, field, pc.utf8_trim_whitespace(table.column(place)))
     return table
-
-
-def _first_line(error: object) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

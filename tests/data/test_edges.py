@@ -52,17 +52,17 @@ def test_says_what_was_done() -> None:
     *_, notes = undirected(source, target, 5)
     assert notes == [
         "dropped 1 self-loop",
-        "merged 1 duplicate link",
-        "made 1 one-way link two-way",
+        "merged 1 duplicate edge",
+        "added the reverse of 1 directed edge",
     ]
     *_, notes = undirected(*as_arrays([(0, 1), (2, 1)]), 3)
-    assert notes == ["took 2 links as undirected"]
+    assert notes == ["read 2 edges as undirected"]
     *_, notes = undirected(*as_arrays([(0, 1), (1, 0)]), 3)
     assert notes == []
     *_, notes = undirected(
         *as_arrays([(0, 1), (1, 0), (1, 2), (2, 1)]), 3, np.array([1.0, 1.0, 0.0, 0.0])
     )
-    assert notes == ["dropped 2 links of weight 0"]
+    assert notes == ["dropped 2 edges of weight 0"]
 
 
 def test_node_numbers_beyond_32_bits_do_not_overflow() -> None:

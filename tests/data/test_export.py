@@ -8,8 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from nfgnn.data import load_dataset, mixed_graph, split
-from nfgnn.data.export import FORMATS, export_graph
-from nfgnn.data.template import write_template
+from nfgnn.data.export import FORMATS, export_graph, write_template
 from nfgnn.errors import UserError
 from nfgnn.training import NodeClassifier, prediction_table
 

@@ -1,0 +1,236 @@
+"""A graph as two tables: nodes and edges.
+
+Nodes have an ``id``, perhaps a ``label`` and a ``split`` (train, val, test), and every other column
+is a feature. Edges have a ``source``, a ``target`` and perhaps a ``weight``. :class:`Columns`
+changes the names. :func:`read_graph_folder` reads a graph into memory, :func:`open_graph_folder`
+reads one in batches.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch_geometric.data import Data
+
+from nfgnn.data.labels import UNLABELLED, encode_labels
+from nfgnn.data.large_graph import LargeGraph
+from nfgnn.data.paths import files_fingerprint
+from nfgnn.data.readers.columns import (
+    Columns,
+    feature_matrix,
+    numbers,
+    optional,
+    require,
+    split_codes,
+    split_masks,
+)
+from nfgnn.data.readers.node_ids import NodeIds
+from nfgnn.data.readers.tables import (
+    column_names,
+    count_rows,
+    find_table,
+    read_batches,
+    read_table,
+)
+from nfgnn.errors import UserError
+
+_BATCH = 2**16  # rows
+
+
+def read_graph_folder(folder: Path, columns: Columns) -> Data:
+    """Read ``nodes`` and ``edges`` (CSV or Parquet) from a folder."""
+    nodes = find_table(folder, "nodes")
+    edges = find_table(folder, "edges")
+    return graph_from_tables(
+        read_table(nodes, columns.text),
+        read_table(edges, columns.text),
+        columns,
+        nodes.name,
+        edges.name,
+    )
+
+
+def graph_from_tables(
+    nodes: pa.Table,
+    edges: pa.Table,
+    columns: Columns,
+    nodes_file: str = "nodes",
+    edges_file: str = "edges",
+) -> Data:
+    """Build a graph from two tables.
+
+    Args:
+        nodes: the table of nodes.
+        edges: the table of edges.
+        columns: names of columns.
+        nodes_file: the source of the nodes, for error messages.
+        edges_file: the source of the edges, for error messages.
+    """
+    if nodes.num_rows == 0:
+        raise UserError(f"{nodes_file}: there are no rows, so the graph has no nodes.")
+    # Features and edges are most of the work, and independent of each other.
+    with ThreadPoolExecutor(1) as thread:
+        features = thread.submit(_features, nodes, columns, nodes_file)
+        require(nodes.column_names, columns.id_column, nodes_file, "id")
+        ids = NodeIds(nodes[columns.id_column], columns.id_column, nodes_file)
+        data = Data(
+            edge_index=find_edges(edges, ids, columns, edges_file),
+            node_ids=ids.ids.to_numpy(zero_copy_only=False),
+        )
+        data.x, data.feature_names = features.result()
+    labels = optional(nodes, columns.label_column, "label", nodes_file)
+    if labels is not None:
+        where = f"{nodes_file}, column {columns.label_column!r}"
+        y, data.class_names = encode_labels(labels, where)
+        data.y = torch.from_numpy(y)
+    splits = optional(nodes, columns.split_column, "split", nodes_file)
+    if splits is not None:
+        codes = split_codes(splits, columns.split_column, nodes_file)
+        for key, mask in split_masks(codes).items():
+            data[key] = torch.from_numpy(mask)
+    weight = optional(edges, columns.weight_column, "weight", edges_file)
+    if weight is not None:
+        data.edge_weight = numbers(weight, columns.weight_column, edges_file, "weight")
+    return data
+
+
+def find_edges(edges: pa.Table, ids: NodeIds, columns: Columns, file: str) -> np.ndarray:
+    """Return the edges as node numbers [2, E]."""
+    dtype = np.int32 if len(ids.ids) < 2**31 else np.int64
+    edge_index = np.empty((2, edges.num_rows), dtype=dtype)
+    names = {"source": columns.source_column, "target": columns.target_column}
+    for out, (role, name) in zip(edge_index, names.items()):
+        require(edges.column_names, name, file, role)
+        ids.find(edges[name], out, name, file)
+    return edge_index
+
+
+def open_graph_folder(folder: Path, columns: Columns) -> LargeGraph:
+    """Open ``nodes`` and ``edges`` (CSV or Parquet) of a folder for reading in batches.
+
+    The ids must be the row numbers 0, 1, 2, …, because a table of all ids would not fit into
+    memory.
+    """
+    nodes = find_table(folder, "nodes")
+    edges = find_table(folder, "edges")
+    names = columns.features(column_names(nodes))
+    if columns.weight_column in column_names(edges):
+        raise UserError(
+            f"{edges.name}: weights are not supported for edges that exceed the memory; remove the "
+            f"column {columns.weight_column!r}, or allow more --memory."
+        )
+
+    def feature_batches(rows: int) -> Iterator[np.ndarray]:
+        for batch in read_batches(nodes, names, rows):
+            yield feature_matrix(batch, names, nodes.name)[0].numpy()
+
+    y, class_names, masks = _read_labels(nodes, columns)
+    return LargeGraph(
+        name=folder.resolve().name,
+        source=str(folder.resolve()),
+        fingerprint=files_fingerprint(nodes, edges),
+        num_nodes=len(y),
+        num_features=_count_features(nodes, names),
+        num_edges=count_rows(edges),
+        y=y,
+        class_names=class_names,
+        masks=masks,
+        edges=lambda size: _edge_batches(edges, columns, size),
+        features=feature_batches,
+    )
+
+
+def _features(
+    nodes: pa.Table, columns: Columns, file: str
+) -> tuple[torch.Tensor | None, list[str]]:
+    for name in columns.drop_columns:
+        require(nodes.column_names, name, file, "drop")
+    names = columns.features(nodes.column_names)
+    return feature_matrix(nodes, names, file) if names else (None, [])
+
+
+def _count_features(nodes: Path, names: list[str]) -> int:
+    """Return the number of features, list columns unfolded."""
+    if not names:
+        raise UserError(
+            f"{nodes.name}: there is no feature column; a graph that exceeds the memory needs one."
+        )
+    for batch in read_batches(nodes, names, 1):
+        return len(feature_matrix(batch, names, nodes.name)[1])
+    raise UserError(f"{nodes.name}: there are no rows, so the graph has no nodes.")
+
+
+def _read_labels(
+    nodes: Path, columns: Columns
+) -> tuple[np.ndarray, list[str], dict[str, np.ndarray]]:
+    """Return labels, class names and masks; the ids are checked at the same time."""
+    id_column = columns.id_column
+    label_column = columns.label_column
+    split_column = columns.split_column
+    names = column_names(nodes)
+    roles = [name for name in names if name in (id_column, label_column, split_column)]
+    labels: list[pa.Array] = []
+    codes: list[np.ndarray] = []
+    n = 0
+    text = (label_column, split_column)
+    for batch in read_batches(nodes, roles or names[:1], _BATCH, text):
+        if id_column in roles:
+            _check_row_numbers(batch[id_column], n, id_column, nodes.name)
+        if label_column in roles:
+            labels += batch[label_column].chunks
+        if split_column in roles:
+            codes.append(split_codes(batch[split_column], split_column, nodes.name, n))
+        n += batch.num_rows
+    y = np.full(n, UNLABELLED)
+    class_names: list[str] = []
+    if labels:
+        where = f"{nodes.name}, column {label_column!r}"
+        y, class_names = encode_labels(pa.chunked_array(labels), where)
+    masks = split_masks(np.concatenate(codes)) if codes else {}
+    return y, class_names, {key: mask & (y != UNLABELLED) for key, mask in masks.items()}
+
+
+def _check_row_numbers(ids: pa.ChunkedArray, first: int, name: str, file: str) -> None:
+    try:
+        correct = pc.cast(ids, pa.int64()).to_numpy() == np.arange(first, first + len(ids))
+    except (pa.ArrowException, ValueError):
+        correct = np.zeros(1, dtype=bool)
+    if not correct.all():
+        row = int(np.flatnonzero(~correct)[0])
+        raise UserError(
+            f"{file}: row {first + row + 1}, column {name!r}: the id is {ids[row].as_py()!r}; in a "
+            "graph that exceeds the memory ids must be the row numbers 0, 1, 2, …: renumber the "
+            "nodes, or allow more --memory."
+        )
+
+
+def _edge_batches(
+    edges: Path, columns: Columns, size: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    source = columns.source_column
+    target = columns.target_column
+    present = column_names(edges)
+    require(present, source, edges.name, "source")
+    require(present, target, edges.name, "target")
+    row = 0
+    for batch in read_batches(edges, [source, target], size):
+        yield (
+            _row_numbers(batch[source], row, source, edges.name),
+            _row_numbers(batch[target], row, target, edges.name),
+        )
+        row += batch.num_rows
+
+
+def _row_numbers(column: pa.ChunkedArray, row: int, name: str, file: str) -> np.ndarray:
+    if column.null_count or not pa.types.is_integer(column.type):
+        gaps = " with gaps" if column.null_count else ""
+        raise UserError(
+            f"{file}: column {name!r} after row {row} has type {column.type}{gaps}; the edges of a "
+            "graph that exceeds the memory are whole row numbers."
+        )
+    values: np.ndarray = column.to_numpy()
+    return values

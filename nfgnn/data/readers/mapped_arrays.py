@@ -1,0 +1,130 @@
+"""Arrays inside an ``.npz`` file as memory maps, and block by block.
+
+An ``.npz`` is a zip archive of ``.npy`` files. A member that is stored without compression is
+mapped in place. A compressed one (or one that starts at an odd byte) is unpacked once to the cache
+folder and mapped there.
+"""
+
+import hashlib
+import os
+import shutil
+import struct
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from nfgnn.data.external_sort import EdgeBlocks
+from nfgnn.data.features import find_nonfinite, nonfinite_error
+from nfgnn.data.paths import cache_folder, file_signature
+from nfgnn.errors import UserError
+
+
+def scratch_folder(name: str, source: Path) -> Path:
+    """Return the folder for unpacked parts of a file; it changes with the file."""
+    digest = hashlib.sha256(file_signature(source).encode()).hexdigest()
+    return cache_folder() / "mapped" / f"{name}-{digest[:12]}"
+
+
+def map_member(path: Path, key: str, scratch: Path) -> np.ndarray:
+    """Map one array of an ``.npz``. Changes of the array never reach the file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if f"{key}.npy" not in archive.namelist():
+                raise UserError(
+                    f"{path}: there is no key {key!r} (found: {', '.join(archive.namelist())})."
+                )
+            info = archive.getinfo(f"{key}.npy")
+            if info.compress_type == zipfile.ZIP_STORED:
+                stored = _map_stored(path, info)
+                if stored is not None:
+                    return stored
+            target = scratch / f"{path.stem}-{key}.npy"
+            if not target.is_file():
+                _unpack(archive, info, target)
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise UserError(f"{path}: is damaged ({error}); download it again.") from None
+    unpacked: np.ndarray = np.load(target, mmap_mode="c", allow_pickle=False)
+    return unpacked
+
+
+def edge_blocks(edges: np.ndarray, name: str) -> EdgeBlocks:
+    """Return an iterator over blocks of edges, from [2, E] or [E, 2]."""
+    if edges.ndim != 2 or 2 not in edges.shape or edges.dtype.kind not in "iu":
+        raise UserError(
+            f"{name}: the edges have shape {list(edges.shape)} and type {edges.dtype}; "
+            "[2, edges] of node numbers is required."
+        )
+    edges = edges if edges.flags.c_contiguous else edges.T
+    count = edges.size // 2
+
+    def blocks(size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for first in range(0, count, size):
+            last = min(first + size, count)
+            if edges.shape[0] == 2:
+                yield _read(edges, first, last), _read(edges, count + first, count + last)
+            else:
+                pairs = _read(edges, 2 * first, 2 * last).reshape(-1, 2)
+                yield pairs[:, 0], pairs[:, 1]
+
+    return blocks
+
+
+def row_blocks(x: np.ndarray, rows: int, name: str) -> Iterator[np.ndarray]:
+    """Iterate over blocks of rows of the features, float32 and finite."""
+    n, f = x.shape
+    if not x.flags.c_contiguous:
+        raise UserError(
+            f"{name}: the features are stored by columns; save them with np.ascontiguousarray."
+        )
+    for first in range(0, n, rows):
+        last = min(first + rows, n)
+        block = _read(x, first * f, last * f).reshape(-1, f).astype(np.float32, copy=False)
+        place = find_nonfinite(block)
+        if place is not None:
+            raise nonfinite_error(block[place], first + place[0], place[1], name)
+        yield block
+
+
+def _read(array: np.ndarray, first: int, last: int) -> np.ndarray:
+    """Read a range of an array's values.
+
+    A file is read without its map, because pages of a map count as memory of the process.
+    """
+    if not isinstance(array, np.memmap) or array.filename is None:
+        values: np.ndarray = array.reshape(-1)[first:last]
+        return values
+    offset = array.offset + first * array.itemsize
+    return np.fromfile(array.filename, array.dtype, last - first, offset=offset)
+
+
+def _map_stored(path: Path, info: zipfile.ZipInfo) -> np.ndarray | None:
+    """Map an uncompressed member, or return ``None`` if it starts at an odd byte."""
+    with path.open("rb") as file:
+        file.seek(info.header_offset)
+        name_length, extra_length = struct.unpack("<HH", file.read(30)[26:30])
+        file.seek(name_length + extra_length, os.SEEK_CUR)
+        if np.lib.format.read_magic(file) == (1, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        else:
+            shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
+        start = file.tell()
+    if dtype.hasobject:
+        raise UserError(f"{path}: {info.filename} contains Python objects, which are not loaded.")
+    if start % dtype.itemsize:
+        return None
+    shape = shape[::-1] if fortran else shape
+    array = np.memmap(path, dtype, mode="c", offset=start, shape=shape)
+    return array.T if fortran else array
+
+
+def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        with archive.open(info) as source, partial.open("wb") as sink:
+            shutil.copyfileobj(source, sink, 2**24)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
