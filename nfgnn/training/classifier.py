@@ -39,7 +39,7 @@ class NodeClassifier:
         seed: seed of the initial weights and of dropout.
         device: ``"auto"`` uses a GPU if one is available.
         **settings: hyper-parameters of the model (``K``, ``rank``, ``basis``, ``dropout``, …) and
-            of the training (``lr``, ``filter_lr``, ``weight_decay``, ``epochs``, ``features``, …).
+            of the training (``lr``, ``filter_lr``, ``weight_decay``, ``epochs``, …).
 
     Attributes after ``fit``: ``model_`` (the module), ``config_``, ``history_``, ``scaling_``.
 

@@ -1,10 +1,10 @@
-r"""Loss, its gradient and accuracy of logits in one go.
+r"""Cross-entropy, its gradient and the accuracy of logits in one pass.
 
 .. math:: ℓ = \sum_i w_i \big(-\log \mathrm{softmax}(Z_i) · τ_i\big), \qquad
           ∂ℓ/∂Z_i = w_i \big(\mathrm{softmax}(Z_i) - τ_i\big)
 
-with the weights :math:`w_i` of the nodes, 1 / (number of nodes) on those that count and 0 elsewhere, and the targets
-:math:`τ_i`: the label, of which a ``share`` may be spread evenly over all classes.
+The weight :math:`w_i` is 1 / (number of nodes) for nodes of the mask and 0 elsewhere. The target
+:math:`τ_i` is the label, of which a ``share`` may be spread evenly over all classes.
 """
 
 from typing import Any
@@ -19,15 +19,22 @@ from nfgnn.spectral import fast_apply, serves_triton
 def loss_and_accuracy(
     logits: Tensor, weight: Tensor, y: Tensor, share: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Of logits ``[n, classes]``, weights ``[n]`` and labels ``[n]``; the loss has a gradient, under ``vmap`` too."""
+    """Return the weighted loss and accuracy. The loss has a gradient, also under ``vmap``.
+
+    Args:
+        logits: ``[n, classes]``.
+        weight: weights of the nodes, ``[n]``.
+        y: labels, ``[n]``.
+        share: label smoothing, a scalar tensor.
+    """
     share = None if share is None else share[None]
-    loss, accuracy, _ = _Scores.apply(logits.unsqueeze(1), weight[None], y, share)
+    loss, accuracy, _ = _FusedLoss.apply(logits.unsqueeze(1), weight[None], y, share)
     return loss[0], accuracy[0]
 
 
 @fast_apply
-class _Scores(Function):
-    """The gradient is made with the loss: it costs one more number a logit, and spares a pass."""
+class _FusedLoss(Function):
+    """Computes the gradient together with the loss, which saves a pass over the logits."""
 
     @staticmethod
     def forward(
@@ -47,7 +54,8 @@ class _Scores(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor, None, None, None]:
-        return grad[:, None] * ctx.saved_tensors[0], None, None, None
+        (gradient,) = ctx.saved_tensors
+        return grad[:, None] * gradient, None, None, None
 
     @staticmethod
     def vmap(
@@ -58,47 +66,56 @@ class _Scores(Function):
         y: Tensor,
         share: Tensor | None,
     ) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[int, int, int]]:
-        """More runs: the batch joins the dimension that is there for them."""
-        B, (at, weight_at, _, share_at) = info.batch_size, in_dims
-        logits = (
-            logits.unsqueeze(0).expand(B, *logits.shape) if at is None else logits.movedim(at, 0)
-        )
-        weight = (
-            weight.unsqueeze(0).expand(B, *weight.shape)
-            if weight_at is None
-            else weight.movedim(weight_at, 0)
-        )
+        """Fold the batch of ``vmap`` into the dimension of the runs."""
+        batch = info.batch_size
+        logits = _batch_first(logits, in_dims[0], batch)
+        weight = _batch_first(weight, in_dims[1], batch)
         if share is not None:
-            share = (
-                share.unsqueeze(0).expand(B, -1) if share_at is None else share.movedim(share_at, 0)
-            ).flatten()
-        folded = logits.movedim(0, 1).flatten(1, 2), weight.flatten(0, 1)
-        loss, accuracy, gradient = _Scores.apply(*folded, y, share)
-        parts = (
-            loss.unflatten(0, (B, -1)),
-            accuracy.unflatten(0, (B, -1)),
-            gradient.unflatten(1, (B, -1)),
+            share = _batch_first(share, in_dims[3], batch).flatten()
+        folded_logits = logits.movedim(0, 1).flatten(1, 2)
+        loss, accuracy, gradient = _FusedLoss.apply(folded_logits, weight.flatten(0, 1), y, share)
+        results = (
+            loss.unflatten(0, (batch, -1)),
+            accuracy.unflatten(0, (batch, -1)),
+            gradient.unflatten(1, (batch, -1)),
         )
-        return parts, (0, 0, 1)
+        return results, (0, 0, 1)
+
+
+def _batch_first(value: Tensor, dim: int | None, batch: int) -> Tensor:
+    """Return the value with its batch dimension in front, expanded where it has none."""
+    if dim is None:
+        return value.unsqueeze(0).expand(batch, *value.shape)
+    return value.movedim(dim, 0)
 
 
 def scores(
     logits: Tensor, weight: Tensor, y: Tensor, share: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Loss ``[runs]``, accuracy ``[runs]`` and the gradient from logits ``[n, runs, classes]``, weights ``[runs, n]``,
-    labels ``[n]`` and shares ``[runs]``."""
-    likelihood, w = logits.log_softmax(-1), weight.T
+    """The torch twin of the kernel ``training_step.scores``.
+
+    Args:
+        logits: ``[n, runs, classes]``.
+        weight: ``[runs, n]``.
+        y: labels, ``[n]``.
+        share: label smoothing, ``[runs]``.
+
+    Returns:
+        Loss ``[runs]``, accuracy ``[runs]`` and gradient ``[n, runs, classes]``.
+    """
+    log_probability = logits.log_softmax(-1)
+    w = weight.T
     label = y[:, None, None].expand(-1, logits.shape[1], 1)
-    surprise = -likelihood.gather(-1, label)[..., 0]
-    gradient = likelihood.exp()
+    node_loss = -log_probability.gather(-1, label)[..., 0]
+    gradient = log_probability.exp()
     if share is None:
-        gradient.scatter_add_(-1, label, -torch.ones_like(surprise)[..., None])
+        gradient.scatter_add_(-1, label, -torch.ones_like(node_loss)[..., None])
     else:
-        surprise = torch.lerp(surprise, -likelihood.mean(-1), share)
-        gradient.sub_(share[:, None] / logits.shape[-1]).scatter_add_(
-            -1, label, (share - 1)[:, None].expand(label.shape)
-        )
-    counts = w != 0
-    loss = torch.where(counts, w * surprise, 0.0).sum(0)
+        node_loss = torch.lerp(node_loss, -log_probability.mean(-1), share)
+        gradient.sub_(share[:, None] / logits.shape[-1])
+        gradient.scatter_add_(-1, label, (share - 1)[:, None].expand(label.shape))
+    # Logits of nodes outside the mask may be infinite: 0 times infinity must not spoil the sum.
+    counted = w != 0
+    loss = torch.where(counted, w * node_loss, 0.0).sum(0)
     accuracy = (w * (logits.argmax(-1) == y[:, None])).sum(0)
-    return loss, accuracy, torch.where(counts[..., None], w[..., None] * gradient, 0.0)
+    return loss, accuracy, torch.where(counted[..., None], w[..., None] * gradient, 0.0)

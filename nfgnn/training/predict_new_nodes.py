@@ -1,4 +1,4 @@
-"""Predictions for nodes that were not there when the terms were computed."""
+"""Predictions for nodes that were added to a graph after training."""
 
 import torch
 from scipy import sparse
@@ -13,25 +13,29 @@ from nfgnn.training.inputs import is_row_model
 
 
 def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Tensor:
-    """Class probabilities ``[m, num_classes]`` of new nodes, by looking at K links around them only.
+    """Return the class probabilities of new nodes, ``[m, num_classes]``.
 
-    Equal to :meth:`NodeClassifier.predict_proba` on the graph with the new nodes in it.
+    Only the K-hop neighbourhood of the new nodes is read. The result equals
+    :meth:`NodeClassifier.predict_proba` on the graph with the new nodes in it.
 
     Args:
-        classifier: of a model that works on rows (``ScalableNFGNN``, …).
-        graph: the known graph, with its features as they were before scaling.
-        new: ``x``, ``edge_index`` (each link once; numbers from ``graph.num_nodes`` on are the new nodes) and, where
-            the graph has weights, ``edge_weight``: see :func:`nfgnn.data.load_new_nodes`.
+        classifier: of a model that is trained on rows (``ScalableNFGNN``, …).
+        graph: the existing graph, with features as they were before scaling.
+        new: ``x``, ``edge_index`` (each edge once; indices from ``graph.num_nodes`` on are the new
+            nodes) and, for a weighted graph, ``edge_weight``: see
+            :func:`nfgnn.data.load_new_nodes`.
     """
-    model, scaling = classifier.model_, classifier.scaling_
+    model = classifier.model_
+    scaling = classifier.scaling_
     if not is_row_model(model):
         raise UserError(
-            f"{classifier.config_.model} looks at whole graphs: predict on the extended one, or train a Scalable… model"
+            f"{classifier.config_.model} needs the whole graph: predict on the extended graph, or "
+            "train a Scalable… model"
         )
     prop = model.prop
     if isinstance(prop.lambda_max, str):
         raise UserError(
-            "lambda_max = 'estimate' is a property of a whole graph: train with a number"
+            "lambda_max = 'estimate' depends on the whole graph: train with a number instead"
         )
     existing = scaled_laplacian(graph.edge_index, graph.get("edge_weight"), graph.num_nodes)
     added = NewNodes(scaling.apply(new.x), new.edge_index, new.get("edge_weight"))
@@ -50,8 +54,9 @@ def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Ten
 
 
 def _rows(x: Tensor, nodes: Tensor) -> Tensor:
-    """Some rows of a matrix, dense or CSR, as a dense one."""
+    """Return rows of a dense or sparse matrix as a dense matrix."""
     if x.layout == torch.strided:
         return x[nodes]
     parts = (x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
-    return torch.from_numpy(sparse.csr_array(parts, shape=tuple(x.shape))[nodes.numpy()].toarray())
+    matrix = sparse.csr_array(parts, shape=tuple(x.shape))
+    return torch.from_numpy(matrix[nodes.numpy()].toarray())

@@ -193,5 +193,5 @@ def test_additions_that_do_not_fit_are_one_sentence(known: Path) -> None:
 def test_models_that_need_whole_graphs_are_rejected(known: Path) -> None:
     graph = load_dataset(known / "old")
     classifier = NodeClassifier("NFGNN", epochs=1, device="cpu").fit(split(graph, "stratified", 0))
-    with pytest.raises(UserError, match="NFGNN looks at whole graphs"):
+    with pytest.raises(UserError, match="NFGNN needs the whole graph"):
         predict_new_nodes(classifier, graph, load_new_nodes(known / "new", graph))

@@ -1,10 +1,12 @@
-"""Hyper-parameters that were found to work: one TOML file per model, and this reader.
+"""Validated hyper-parameters: one TOML file per model, and the functions that read them.
 
-A file has a table ``[default]``, tables ``[full.texas]``, ``[semi.cora]``, … per protocol and dataset, and, where the
-model's best form differs from the one in its paper, the same under ``[paper]``. Later tables override earlier ones;
-``paper_like = "other"`` at the top takes those under ``[paper]`` from another model's file.
-NFGNN's file also has the best configurations of two of its gates under ``[term]`` and ``[agreement]``, which the
-comparison of gates reads. Keys are the arguments of the model and of the training; there is one spelling for each.
+A file has a table ``[default]`` and tables per protocol and dataset (``[full.texas]``,
+``[semi.cora]``, …). Where the best form of a model differs from the form in its paper, the same
+tables exist under ``[paper]``. Later tables override earlier ones. ``paper_like = "other"`` takes
+the tables under ``[paper]`` from the file of another model. NFGNN's file also has the best
+configurations of two of its gates under ``[term]`` and ``[agreement]``.
+
+Keys are the arguments of the model and of the training.
 """
 
 import tomllib
@@ -21,15 +23,16 @@ _LIKE_FULL = {"stratified", "geom-gcn", "random", "public"}
 def preset(
     model: str, dataset: str | None, protocol: str | None, kind: str = "best"
 ) -> dict[str, Any]:
-    """The hyper-parameters for a model on a dataset under a protocol.
+    """Return the hyper-parameters of a model for a dataset under a protocol.
 
     Args:
         model: name of the model.
-        dataset: registered name; ``None`` or an unknown one leaves the model's ``[default]`` table.
-        protocol: name of the split protocol. Those without tables of their own use ``full``'s, ``inductive``'s go
-            before ``semi``'s.
-        kind: ``"best"`` for the best validated configuration, ``"paper"`` for the best within the form that the paper
-            describes, ``"none"`` for nothing at all; ``"term"`` and ``"agreement"`` for the best under that gate.
+        dataset: registered name; ``None`` or an unknown name leaves the ``[default]`` table.
+        protocol: name of the split protocol. Protocols without tables use those of ``full``;
+            tables of ``inductive`` override those of ``semi``.
+        kind: ``"best"`` for the best validated configuration, ``"paper"`` for the best one in the
+            form that the paper describes, ``"none"`` for no preset, ``"term"`` or ``"agreement"``
+            for the best one with that gate.
     """
     if kind not in KINDS + GATE_KINDS:
         raise unknown_name("preset", kind, KINDS)
@@ -41,18 +44,16 @@ def preset(
 
 
 def table_protocol(protocol: str | None) -> str:
-    """The protocol whose tables are used under this one."""
-    return (
-        "full"
-        if protocol is None or protocol in _LIKE_FULL
-        else "semi"
-        if protocol == "inductive"
-        else protocol
-    )
+    """Return the protocol whose tables are used under this one."""
+    if protocol is None or protocol in _LIKE_FULL:
+        return "full"
+    if protocol == "inductive":
+        return "semi"
+    return protocol
 
 
 def preset_tables(model: str) -> dict[str, Any]:
-    """All tables of a model's file; empty where it has none."""
+    """Return all tables of a model; empty if it has no file."""
     file = files(__name__) / f"{model.lower()}.toml"
     if not file.is_file():
         return {}
