@@ -21,8 +21,8 @@ PRIVATE_IMPORTS = {
     "spectral": 0,
     "nn": 0,
     "store": 0,
-    "training": 8,
-    "explain": 1,
+    "training": 0,
+    "explain": 0,
     "paper": 21,
     "cli": 27,
 }

@@ -15,8 +15,7 @@ from torch_geometric.data import Data
 from nfgnn.data import FeatureScaling
 from nfgnn.errors import UserError
 from nfgnn.files import atomic_folder, refuse_foreign_files
-from nfgnn.nn import NodeModel
-from nfgnn.nn.models import Scalable
+from nfgnn.nn import NodeModel, Scalable
 from nfgnn.training import inputs
 from nfgnn.training.config import RunConfig
 from nfgnn.training.device import resolve_device

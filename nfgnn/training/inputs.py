@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from nfgnn.data import FeatureScaling, observed_part
 from nfgnn.errors import UserError
-from nfgnn.nn.models import Scalable, find_model
+from nfgnn.nn import Scalable, find_model
 from nfgnn.spectral import resolve_basis
 from nfgnn.store import MemoryRows, RowLoader, RowSource, Store
 from nfgnn.tensor_cache import TensorCache

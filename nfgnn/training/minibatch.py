@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from nfgnn.errors import UserError
-from nfgnn.nn.models import Scalable
+from nfgnn.nn import Scalable
 from nfgnn.store import Batch, RowLoader, RowSource, stream_seed
 from nfgnn.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from nfgnn.training.config import TrainingConfig

@@ -6,7 +6,7 @@ from typing import Any
 import torch.distributed as dist
 
 from nfgnn.errors import UserError
-from nfgnn.nn.models import Scalable, find_model
+from nfgnn.nn import Scalable, find_model
 from nfgnn.training.device import resolve_device
 from nfgnn.training.distributed import ProcessGroup
 from nfgnn.training.execution import Batch, Executor, OnBatchEpoch, Work
