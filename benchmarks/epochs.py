@@ -32,7 +32,7 @@ from torch_geometric.data import Data
 from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.data import FeatureScaling
 from nfgnn.training import RunConfig, fit, fit_together
-from nfgnn.training.batched import Member, fit_many
+from nfgnn.training.batched import Member, fit_batched
 from nfgnn.training.device import usable_cores
 
 GRAPHS = ("texas", "cora", "citeseer", "squirrel", "computers")
@@ -122,7 +122,7 @@ def epoch_ms(
             if runs == 1:
                 fit(models[0], data, setup.training)
             else:
-                fit_many(
+                fit_batched(
                     [Member(m, data.train_mask, data.val_mask, setup.training) for m in models],
                     data,
                 )

@@ -32,8 +32,8 @@ from nfgnn.spectral import (
 )
 from nfgnn.training import RunConfig, TrainingConfig, fit
 from nfgnn.training import fused_loss as scores
-from nfgnn.training import stacked_parameters as stacked
-from nfgnn.training.batched import Member, fit_many
+from nfgnn.training.batched import Member, fit_batched
+from nfgnn.training.optimizer import StackedAdam
 
 
 def error(ours: torch.Tensor, exact: torch.Tensor) -> float:
@@ -111,7 +111,7 @@ def check_step() -> list[str]:
         [TrainingConfig(lr=lr) for lr in (0.001, 0.01, 0.1)],
     )
     twin, active = theta.double(), torch.ones(3, dtype=torch.bool, device="cuda")
-    ours, theirs = (stacked.Adam(t, 8000, configs) for t in (theta, twin))
+    ours, theirs = (StackedAdam(t, 8000, configs) for t in (theta, twin))
     for _ in range(20):
         gradient = torch.randn_like(theta)
         ours.step(theta, gradient, active)
@@ -183,7 +183,7 @@ def losses(device: str, dtype: torch.dtype, epochs: int, together: bool) -> list
         graphs.append(Data(x=x, edge_index=data.edge_index, y=data.y, **masks).to(device))
         members.append(Member(model, graphs[-1].train_mask, graphs[-1].val_mask, setup.training))
     if together:
-        return [history.val_loss for history in fit_many(members, graphs[0])]
+        return [history.val_loss for history in fit_batched(members, graphs[0])]
     return [
         fit(member.model, graph, setup.training).val_loss for member, graph in zip(members, graphs)
     ]

@@ -100,7 +100,7 @@ class BatchedStep(Step):
             self.smoothing = {"share": self.weights.new_tensor(shares)}
         if self.weights.is_cuda:
             self.check_interval = _GPU_CHECK_INTERVAL
-        self._run: Callable[[], None] = self._epoch
+        self._run: Callable[[], None] = self.epoch
         self._plain_epochs = 0
         self._all_stopped = False
 
@@ -147,9 +147,9 @@ class BatchedStep(Step):
         self._run()
         self._plain_epochs += 1
         if self.weights.is_cuda and self._plain_epochs == _EPOCHS_BEFORE_CAPTURE:
-            self._run = _captured(self._epoch)
+            self._run = captured(self.epoch)
 
-    def _epoch(self) -> None:
+    def epoch(self) -> None:
         """A training pass and an evaluation of the same weights, then the update."""
         gradients, train_loss, val_loss, accuracy = self._pass()
         self.stopping.record(self.weights, train_loss, val_loss, accuracy)
@@ -186,7 +186,7 @@ class BatchedStep(Step):
         )
         return gradients, train_loss, val_loss, accuracy
 
-    def _evaluate(self) -> tuple[Tensor, Tensor]:
+    def evaluate(self) -> tuple[Tensor, Tensor]:
         """Return validation loss and accuracy of the weights."""
         self.template.eval()
 
@@ -233,7 +233,7 @@ class BatchedStep(Step):
         self.stopping.keep_rows(keep)
         self.optimizer.keep_rows(keep)
         # The tensors have moved, so the captured graph is no longer valid.
-        self._run = self._epoch
+        self._run = self.epoch
         self._plain_epochs = 0
 
     def _results(self) -> list[tuple[History, Tensor]]:
@@ -251,7 +251,7 @@ class BatchedStep(Step):
     def finish(self) -> list[History]:
         if not self._all_stopped:
             # The last update has not been evaluated yet.
-            loss, accuracy = self._evaluate()
+            loss, accuracy = self.evaluate()
             self.stopping.record(self.weights, torch.zeros_like(loss), loss, accuracy)
         results = self._all_results()
         views = self.layout.views(torch.stack([best for _, best in results]))
@@ -285,7 +285,7 @@ def _order_matters(model: nn.Module, data: Data) -> bool:
     return not any(data.num_nodes in p.shape for p in model.parameters())
 
 
-def _captured(epoch: Callable[[], None]) -> Callable[[], None]:
+def captured(epoch: Callable[[], None]) -> Callable[[], None]:
     """Capture an epoch as a CUDA graph, which is launched as a whole."""
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
