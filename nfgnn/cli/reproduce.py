@@ -93,12 +93,16 @@ def reproduce(
         options.validate_dataset(dataset)
 
     from nfgnn.cli._print import message, resumable
-    from nfgnn.paper.figures.write import write_figures
-    from nfgnn.paper.reproduce import collect, run_missing
+    from nfgnn.paper import (
+        collect,
+        make_plan,
+        make_tables,
+        markdown,
+        run_missing,
+        write_figures,
+        write_tables,
+    )
     from nfgnn.paper.studies.mixed_patterns import write_mixed_patterns
-    from nfgnn.paper.table_cells import make_tables
-    from nfgnn.paper.table_plan import make_plan
-    from nfgnn.paper.table_writer import markdown, write_tables
     from nfgnn.progress import Progress
     from nfgnn.training import (
         Executor,
@@ -151,7 +155,8 @@ def reproduce(
             if not json_:
                 print(study[1].read_text(encoding="utf-8"))
         if "figures" in wanted:
-            figures = write_figures(None, columns, root, out, runs)
+            with Progress("figures") as progress:
+                figures = write_figures(None, columns, root, out, runs, progress)
             result["figures"] = [str(file) for file in figures]
     if json_:
         print(json.dumps(result))

@@ -154,7 +154,7 @@ def tune(
     from nfgnn.cli._print import resumable
     from nfgnn.data import load_dataset
     from nfgnn.files import atomic_write
-    from nfgnn.paper.search import Search, preset_table, run_search
+    from nfgnn.paper import Search, preset_table, run_search
     from nfgnn.progress import Progress
     from nfgnn.training import Records, RunConfig, resolve_device
 
@@ -212,7 +212,7 @@ def _search_presets(
 ) -> list[str]:
     """Search the presets that the package ships, and return what was done or is missing."""
     from nfgnn.cli._print import resumable
-    from nfgnn.paper.search import SEARCH, run_preset_search
+    from nfgnn.paper import SEARCH, run_preset_search
     from nfgnn.progress import Progress
     from nfgnn.training.device import resolve_device
 

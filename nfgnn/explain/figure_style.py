@@ -4,7 +4,7 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,12 +78,12 @@ def title(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def save(figure: Any, folder: Path, name: str) -> list[Path]:
-    """Write ``name.png``, ``name.pdf`` and ``name.svg`` atomically and return their paths."""
+def save(figure: Any, folder: Path, name: str, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Write ``name`` in every format atomically and return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     _freeze_layout(figure)
     paths = []
-    for extension in FORMATS:
+    for extension in formats:
         path = folder / f"{name}.{extension}"
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
         with canvas():

@@ -1,9 +1,39 @@
-"""Which runs make a table, and what becomes of them.
+"""Everything that belongs to the paper and not to the library. Only the command line imports it.
 
-:mod:`~nfgnn.paper.table_registry` is the registry of tables; :mod:`~nfgnn.paper.table_plan` narrows an entry to what the
-user asked for; :mod:`~nfgnn.paper.reproduce` runs what is missing of it. A run becomes a
-:class:`~nfgnn.training.Record` and is kept by
-:class:`~nfgnn.training.Records`; :mod:`~nfgnn.training.records.export` carries records in and out of files.
-:mod:`~nfgnn.paper.statistics` says what many runs mean. :mod:`~nfgnn.paper.tune` searches the grids of
-:mod:`~nfgnn.paper.search_spaces`. Nothing here is drawn or laid out: that is :mod:`nfgnn.explain`.
+- Tables: :mod:`~nfgnn.paper.table_registry` lists them, :mod:`~nfgnn.paper.table_plan` narrows one
+  to what the user asked for, :mod:`~nfgnn.paper.reproduce` makes the runs that are missing,
+  :mod:`~nfgnn.paper.table_cells` computes the contents (with :mod:`~nfgnn.paper.statistics`), and
+  :mod:`~nfgnn.paper.table_writer` writes Markdown, CSV and LaTeX.
+- Figures: one module each in :mod:`nfgnn.paper.figures`, on graphs and models of
+  :mod:`~nfgnn.paper.trained_models`; :mod:`~nfgnn.paper.figure_writer` writes the files.
+- Searches: :mod:`nfgnn.paper.search` has ``nfgnn tune`` and the search of the shipped presets.
+- Studies: :mod:`nfgnn.paper.studies`. They also run as ``python -m``, so they are not imported here.
+
+All of them train through :func:`nfgnn.training.execute`.
 """
+
+from nfgnn.paper.figure_writer import write_figures
+from nfgnn.paper.reproduce import collect, run_missing
+from nfgnn.paper.search import Search, preset_table, run_preset_search, run_search
+from nfgnn.paper.search.rounds import SEARCH
+from nfgnn.paper.table_cells import make_tables
+from nfgnn.paper.table_plan import FIRST_REPORT_SEED, make_plan
+from nfgnn.paper.table_registry import TABLES
+from nfgnn.paper.table_writer import markdown, write_tables
+
+__all__ = [
+    "FIRST_REPORT_SEED",
+    "SEARCH",
+    "TABLES",
+    "Search",
+    "collect",
+    "make_plan",
+    "make_tables",
+    "markdown",
+    "preset_table",
+    "run_missing",
+    "run_preset_search",
+    "run_search",
+    "write_figures",
+    "write_tables",
+]

@@ -4,18 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nfgnn.errors import UserError
-from nfgnn.paper.graphs import graph, known_fingerprint
+from nfgnn.paper.find_graph import find_fingerprint, find_graph
 from nfgnn.paper.table_plan import Cell, Plan
 from nfgnn.progress import Progress
-from nfgnn.training import (
-    Executor,
-    Record,
-    RecordResults,
-    Records,
-    RunConfig,
-    RunSpec,
-    execute,
-)
+from nfgnn.training import Executor, Record, RecordResults, Records, RunSpec, execute
 
 Found = dict[Cell, list[Record]]
 """The records of every cell, in the order of the seeds."""
@@ -34,7 +26,7 @@ def run_missing(
     Returns:
         One line for every graph or run that was not possible.
     """
-    specs, notes = _missing_specs(plans, records, root)
+    specs, notes = _specs(plans, records, root)
     failures = execute(specs, RecordResults(records, device), executor, progress, device)
     notes += [failure.line for failure in failures]
     return list(dict.fromkeys(notes))
@@ -44,8 +36,11 @@ def collect(plan: Plan, root: Path | None, records: Records) -> Found:
     """Return the records of a plan."""
     found: Found = {}
     for (label, column), config in plan.configs.items():
-        fingerprint = _fingerprint_or_none(column.dataset, root, records)
         runs: list[Record] = []
+        try:
+            fingerprint = find_fingerprint(column.dataset, root, records)
+        except UserError:
+            fingerprint = None
         if fingerprint is not None and plan.spec.by_device:
             runs = records.find_timed(fingerprint, column.protocol, config, plan.seeds)
         elif fingerprint is not None:
@@ -55,49 +50,40 @@ def collect(plan: Plan, root: Path | None, records: Records) -> Found:
     return found
 
 
-def _missing_specs(
+def _specs(
     plans: Sequence[Plan], records: Records, root: Path | None
 ) -> tuple[list[RunSpec], list[str]]:
-    """Return the runs that may be missing, graph by graph, and notes on missing graphs."""
-    cells = [
-        (column, config, plan.seeds, plan.spec.by_device)
-        for plan in plans
-        for (_, column), config in plan.configs.items()
-    ]
-    datasets = list(dict.fromkeys(column.dataset for column, *_ in cells))
+    """Return the runs of incomplete cells, graph by graph, and notes on graphs that are missing.
+
+    A graph whose cells are complete is not loaded, so its files may be missing.
+    """
+    datasets = list(dict.fromkeys(column.dataset for plan in plans for column in plan.columns))
     specs: list[RunSpec] = []
     notes = []
     for dataset in datasets:
-        own = [cell for cell in cells if cell[0].dataset == dataset]
+        own: list[RunSpec] = []
         try:
-            fingerprint = known_fingerprint(dataset, root, records)
-            for column, config, seeds, timed in own:
-                if _complete(records, fingerprint, column.protocol, config, seeds, timed):
-                    continue
-                source = graph(dataset, root)  # raises if it is not available
-                specs += [RunSpec(source, column.protocol, s, config, timed) for s in seeds]
+            for plan in plans:
+                own += _specs_of_graph(plan, dataset, records, root)
         except UserError as error:
             notes.append(f"{dataset}: {error}")
-    order = {dataset: position for position, dataset in enumerate(datasets)}
-    return sorted(specs, key=lambda spec: (order[spec.graph.source], spec.seed)), notes
+        # The seeds in turn, so that an interrupted table has about as many runs in every cell.
+        specs += sorted(own, key=lambda spec: spec.seed)
+    return specs, notes
 
 
-def _complete(
-    records: Records,
-    fingerprint: str | None,
-    protocol: str,
-    config: RunConfig,
-    seeds: Sequence[int],
-    timed: bool,
-) -> bool:
-    """Whether all runs of a cell are recorded. Timed runs depend on the machine."""
-    if fingerprint is None or timed:
-        return False
-    return len(records.find(fingerprint, protocol, config.to_dict(), seeds)) == len(seeds)
-
-
-def _fingerprint_or_none(dataset: str, root: Path | None, records: Records) -> str | None:
-    try:
-        return known_fingerprint(dataset, root, records)
-    except UserError:
-        return None
+def _specs_of_graph(plan: Plan, dataset: str, records: Records, root: Path | None) -> list[RunSpec]:
+    specs = []
+    timed = plan.spec.by_device
+    for (_, column), config in plan.configs.items():
+        if column.dataset != dataset:
+            continue
+        fingerprint = find_fingerprint(dataset, root, records)
+        # Which timed runs are missing depends on the machine, see RecordResults.
+        if fingerprint is not None and not timed:
+            found = records.find(fingerprint, column.protocol, config.to_dict(), plan.seeds)
+            if len(found) == len(plan.seeds):
+                continue
+        graph = find_graph(dataset, root)
+        specs += [RunSpec(graph, column.protocol, seed, config, timed) for seed in plan.seeds]
+    return specs

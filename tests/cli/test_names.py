@@ -3,8 +3,7 @@
 from nfgnn.cli import names
 from nfgnn.data import PROTOCOLS, SCALINGS, dataset_names
 from nfgnn.nn import MODELS
-from nfgnn.paper.table_plan import FIRST_REPORT_SEED
-from nfgnn.paper.table_registry import TABLES
+from nfgnn.paper import FIRST_REPORT_SEED, TABLES
 from nfgnn.spectral import BASES
 from nfgnn.store.file_format import DTYPES
 from nfgnn.training.presets import KINDS

@@ -1,10 +1,13 @@
-"""Fixtures of the tests of tables."""
+"""Fixtures of the tests of tables and figures."""
 
 import pytest
+import torch
+from helpers.small_models import SmallModels
 from helpers.table_records import SCORES, make_record
 
 from nfgnn.paper.reproduce import Found
 from nfgnn.paper.table_plan import Plan, make_plan
+from nfgnn.paper.trained_models import TrainedModels
 
 
 @pytest.fixture
@@ -17,3 +20,9 @@ def full() -> tuple[Plan, Found]:
             for i, score in enumerate(SCORES.get((label, column.dataset), []))
         ]
     return plan, found
+
+
+@pytest.fixture(scope="module")
+def models() -> TrainedModels:
+    torch.set_num_threads(1)
+    return SmallModels(runs=2, epochs=8)

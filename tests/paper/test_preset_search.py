@@ -8,11 +8,11 @@ import pytest
 
 from nfgnn.data import load_dataset, split
 from nfgnn.errors import UserError
-from nfgnn.paper.search import engine, preset_search, rounds
+from nfgnn.paper.search import preset_search, rounds
 from nfgnn.paper.search.preset_search import Round, halve_validation, run_preset_search
 from nfgnn.paper.search.results import Result, SearchResults
 from nfgnn.paper.search.rounds import SEARCH, Cell, cells_of, families_of
-from nfgnn.training import presets
+from nfgnn.training import execution, presets
 
 COMMITTED = Path(__file__).parents[2] / "results" / "search.parquet"
 CELL = Cell("mixed", "full")
@@ -94,7 +94,7 @@ def test_small_search_from_start_to_preset_file(
         seeds = {1: {3, 5}, 2: {10}, 3: {2}}[result.stage]
         assert len(result.val) == len(result.test) == len(result.epochs or ()) in seeds
         assert all(0 <= value <= 1 for value in result.val)
-    monkeypatch.setattr(engine, "train_runs", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr(execution, "train_runs", lambda *_: pytest.fail("trained again"))
     assert search(tmp_path) == []
     folder = tmp_path / "presets"
     shutil.copytree(Path(presets.__file__).parent, folder)
@@ -115,8 +115,8 @@ def test_interrupted_search_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             raise KeyboardInterrupt
         return original(*arguments)
 
-    original = engine.train_runs
-    monkeypatch.setattr(engine, "train_runs", interrupted)
+    original = execution.train_runs
+    monkeypatch.setattr(execution, "train_runs", interrupted)
     with pytest.raises(KeyboardInterrupt):
         search(tmp_path / "resumed", rounds=("wide",))
     search(tmp_path / "resumed", rounds=("wide",))

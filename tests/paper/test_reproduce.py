@@ -134,7 +134,7 @@ def test_a_graph_that_is_gone_is_known_by_its_records(
 ) -> None:
     plan = make_plan("full", ["karate"], ["MLP"], runs=2, settings=QUICK)
     made(tmp_path, plan)
-    monkeypatch.setattr("nfgnn.paper.graphs.BUILT_IN", ())
+    monkeypatch.setattr("nfgnn.paper.find_graph.BUILT_IN", ())
     monkeypatch.setitem(
         REGISTRY, "karate", REGISTRY["ogbn-products"]
     )  # far too large to be fetched
@@ -212,7 +212,7 @@ def test_a_cluster_makes_the_same_records(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_graph_that_is_not_here_costs_its_own_column_alone(item: str, tmp_path: Path) -> None:
     plan = make_plan(item, ["pokec", "mixed"], ["GCN"], runs=1, settings=QUICK)
     (note,) = made(tmp_path, plan)
-    assert "pokec is not here: `nfgnn datasets pokec` fetches it" in note
+    assert "pokec is not available: `nfgnn datasets pokec` downloads it" in note
     with Records(tmp_path / "records.sqlite") as records:
         found = collect(plan, None, records)
     assert {column.dataset: len(runs) for (_, column), runs in found.items()} == {

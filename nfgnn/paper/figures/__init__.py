@@ -1,32 +1,59 @@
-"""The figures, one file each: data first, then ink.
+"""The figures of the paper, one module each.
 
-A file of this folder is a figure if it has ``DATASETS`` (what it shows unless told otherwise), ``rows(lab, datasets)``,
-which asks a :class:`~nfgnn.paper.lab.Lab` for graphs and trained models and gives plain data, and
-``draw(rows)``, which turns that data, fresh or read from JSON, into a matplotlib figure. Its name is the file's, and
-nothing else is to be done for ``nfgnn reproduce figures`` to make it. ``write.py`` writes the files.
+A figure has ``DATASETS``, the graphs that it shows by default; ``rows(models, datasets)``, which
+takes graphs and trained models from :class:`~nfgnn.paper.trained_models.TrainedModels` and returns
+plain data; and ``draw(rows)``, which turns that data, computed or read from JSON, into a matplotlib
+figure. ``nfgnn reproduce figures`` makes all figures of :data:`FIGURES`.
 """
 
-from functools import lru_cache
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-from nfgnn.errors import UserError
+from nfgnn.errors import unknown_name
+from nfgnn.paper.figures import (
+    degrees,
+    global_filters,
+    homophily_accuracy,
+    homophily_histograms,
+    jaccard_distance,
+    k_rank,
+    node_filters,
+    spectrum,
+    translation,
+)
+from nfgnn.paper.trained_models import TrainedModels
 
 
-@lru_cache(maxsize=1)
-def figures() -> dict[str, Any]:
-    """All figures by name."""
-    modules = {
-        info.name: import_module(f"{__name__}.{info.name}") for info in iter_modules(__path__)
-    }
-    return {name: module for name, module in sorted(modules.items()) if hasattr(module, "rows")}
+class Figure(Protocol):
+    """What the module of a figure provides."""
+
+    @property
+    def DATASETS(self) -> Sequence[str]:
+        """Graphs that the figure shows by default."""
+
+    def rows(self, models: TrainedModels, datasets: Sequence[str]) -> dict[str, Any]:
+        """Return the data of the figure, which JSON can hold."""
+
+    def draw(self, rows: dict[str, Any]) -> Any:
+        """Return the matplotlib figure."""
 
 
-def find_figure(name: str) -> Any:
-    """The module of a figure."""
-    known = figures()
+FIGURES: dict[str, Figure] = {
+    "degrees": degrees,
+    "global_filters": global_filters,
+    "homophily_accuracy": homophily_accuracy,
+    "homophily_histograms": homophily_histograms,
+    "jaccard_distance": jaccard_distance,
+    "k_rank": k_rank,
+    "node_filters": node_filters,
+    "spectrum": spectrum,
+    "translation": translation,
+}
+
+
+def find_figure(name: str) -> Figure:
+    """Return a figure by name."""
     key = name.replace("-", "_")
-    if key not in known:
-        raise UserError(f"there is no figure '{name}': choose one of {', '.join(known)}")
-    return known[key]
+    if key not in FIGURES:
+        raise unknown_name("figure", name, FIGURES)
+    return FIGURES[key]

@@ -1,4 +1,4 @@
-"""The filters that all nodes share (rank 1) on homophilic and on heterophilic graphs (the paper's Figure 8)."""
+"""Filters that all nodes share (rank 1) on homophilic and heterophilic graphs (Figure 8)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,60 +7,63 @@ import numpy as np
 
 from nfgnn.analysis import frequency_response, homophily
 from nfgnn.explain import COLOURS, canvas, panels, title
-from nfgnn.paper.lab import Lab, shared_response_coefficients
+from nfgnn.paper.trained_models import TrainedModels, shared_coefficients
 
 DATASETS = ("cora", "citeseer", "texas", "chameleon", "squirrel", "actor")
-_DASHES = ("-", "--", "-.", ":")
+_LINE_STYLES = ("-", "--", "-.", ":")
 
 
-def rows(lab: Lab, datasets: Sequence[str]) -> dict[str, Any]:
-    """The response of Γ of every run, scaled to a largest value of 1: the models are free to scale and to flip it."""
+def rows(models: TrainedModels, datasets: Sequence[str]) -> dict[str, Any]:
+    """Return the response of Γ of every run, scaled to a largest value of 1.
+
+    The model may scale and flip it without changing its output.
+    """
     graphs = []
     for name in datasets:
-        data = lab.graph(name)
-        fits = lab.fits(name, "NFGNN")
+        data = models.graph(name)
+        fits = models.fits(name, "NFGNN")
         frequencies, curves = frequency_response(
-            shared_response_coefficients(fits), fits[0].basis, points=101
+            shared_coefficients(fits), fits[0].basis, points=101
         )
-        top = curves.gather(1, curves.abs().argmax(1, keepdim=True))
-        level = homophily(data.edge_index, data.y)["node"]
-        scaled = [[round(value, 5) for value in curve] for curve in (curves / top).tolist()]
-        graphs.append({"name": name, "node_homophily": level, "curves": scaled})
+        largest = curves.gather(1, curves.abs().argmax(1, keepdim=True))
+        scaled = (curves / largest).tolist()
+        graphs.append(
+            {
+                "name": name,
+                "node_homophily": homophily(data.edge_index, data.y)["node"],
+                "curves": [[round(value, 5) for value in curve] for curve in scaled],
+            }
+        )
     return {
         "graphs": graphs,
-        "frequencies": [round(f, 5) for f in frequencies.tolist()],
-        "runs": lab.runs,
+        "frequencies": [round(frequency, 5) for frequency in frequencies.tolist()],
+        "runs": models.runs,
     }
 
 
 def draw(rows: dict[str, Any]) -> Any:
-    """Mean over the runs, and the range from the smallest to the largest as a band."""
+    """Draw the mean over the runs, and the range of all runs as a band."""
+    homophilic = [graph for graph in rows["graphs"] if graph["node_homophily"] > 0.5]
+    heterophilic = [graph for graph in rows["graphs"] if graph["node_homophily"] <= 0.5]
     with canvas() as plt:
         figure, axes = panels(plt, 2, width=4.0, height=3.0, sharey=True)
-        kinds = (lambda h: h > 0.5, lambda h: h <= 0.5)
-        for ax, kind, name in zip(axes[0], kinds, ("homophilic graphs", "heterophilic graphs")):
-            for i, graph in enumerate(
-                graph for graph in rows["graphs"] if kind(graph["node_homophily"])
-            ):
-                curves = np.array(graph["curves"])
-                colour = COLOURS[i % len(COLOURS)]
-                ax.plot(
-                    rows["frequencies"],
-                    curves.mean(0),
-                    color=colour,
-                    ls=_DASHES[i % 4],
-                    label=title(graph["name"]),
-                )
-                ax.fill_between(
-                    rows["frequencies"],
-                    curves.min(0),
-                    curves.max(0),
-                    color=colour,
-                    alpha=0.12,
-                    lw=0,
-                )
-            ax.set(xlabel="frequency λ", title=name, xlim=(0, 2), xticks=(0, 0.5, 1, 1.5, 2))
-            if ax.lines:
-                ax.legend(fontsize=7)
-        axes[0, 0].set_ylabel("response / largest value")
+        _draw_panel(axes[0, 0], homophilic, rows["frequencies"])
+        _draw_panel(axes[0, 1], heterophilic, rows["frequencies"])
+        axes[0, 0].set(title="homophilic graphs", ylabel="response / largest value")
+        axes[0, 1].set(title="heterophilic graphs")
     return figure
+
+
+def _draw_panel(ax: Any, graphs: list[dict[str, Any]], frequencies: list[float]) -> None:
+    for i, graph in enumerate(graphs):
+        curves = np.array(graph["curves"])
+        colour = COLOURS[i % len(COLOURS)]
+        style = _LINE_STYLES[i % len(_LINE_STYLES)]
+        label = title(graph["name"])
+        ax.plot(frequencies, curves.mean(0), color=colour, ls=style, label=label)
+        lowest = curves.min(0)
+        highest = curves.max(0)
+        ax.fill_between(frequencies, lowest, highest, color=colour, alpha=0.12, lw=0)
+    ax.set(xlabel="frequency λ", xlim=(0, 2), xticks=(0, 0.5, 1, 1.5, 2))
+    if graphs:
+        ax.legend(fontsize=7)

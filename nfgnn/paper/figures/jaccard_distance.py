@@ -1,4 +1,7 @@
-"""Do similar neighbourhoods get similar filters? Coefficient distance by Jaccard distance (the paper's Figure 7)."""
+"""Distance of coefficients by Jaccard distance of neighbourhoods (Figure 7).
+
+It shows whether nodes with similar neighbourhoods get similar filters.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,30 +10,32 @@ import numpy as np
 
 from nfgnn.analysis import JACCARD_INTERVALS, distance_by_jaccard
 from nfgnn.explain import canvas, panels, title
-from nfgnn.paper.lab import Lab
+from nfgnn.paper.trained_models import TrainedModels
 
 DATASETS = ("cora", "texas", "chameleon", "actor")
-_TICKS = ("0–.2", ".2–.4", ".4–.6", ".6–.8", ".8–1", "= 1")
 GROUPS = ("same label", "different labels")
+_TICKS = ("0–.2", ".2–.4", ".4–.6", ".6–.8", ".8–1", "= 1")
+_HATCHES = ("", "//")
+_WIDTH = 0.4  # of a bar
 
 
-def rows(lab: Lab, datasets: Sequence[str]) -> dict[str, Any]:
-    """Mean distance per interval and group, averaged over the runs."""
-    return {"graphs": [_row(lab, name) for name in datasets], "runs": lab.runs}
+def rows(models: TrainedModels, datasets: Sequence[str]) -> dict[str, Any]:
+    """Return the mean distance per interval and group, averaged over the runs."""
+    return {"graphs": [_row(models, name) for name in datasets], "runs": models.runs}
 
 
-def _row(lab: Lab, name: str) -> dict[str, Any]:
-    data = lab.graph(name)
-    fits = [fit.coefficients for fit in lab.fits(name, "NFGNN") if fit.coefficients is not None]
-    found = [distance_by_jaccard(data.edge_index, data.y, psi) for psi in fits]
-    mean = np.mean([run.mean for run in found], 0)
-    between = (
-        np.std([run.mean for run in found], 0, ddof=1) / np.sqrt(len(found))
-        if len(found) > 1
-        else 0 * mean
-    )
-    error = np.sqrt(between**2 + np.mean([run.error**2 for run in found], 0) / len(found))
-    size = float(np.mean([psi.norm(dim=1).mean() for psi in fits]))
+def _row(models: TrainedModels, name: str) -> dict[str, Any]:
+    data = models.graph(name)
+    fits = models.fits(name, "NFGNN")
+    coefficients = [fit.coefficients for fit in fits if fit.coefficients is not None]
+    found = [distance_by_jaccard(data.edge_index, data.y, psi) for psi in coefficients]
+    means = [run.mean for run in found]
+    mean = np.mean(means, 0)
+    between_runs = 0 * mean
+    if len(found) > 1:
+        between_runs = np.std(means, 0, ddof=1) / np.sqrt(len(found))
+    within_runs = np.mean([run.error**2 for run in found], 0) / len(found)
+    error = np.sqrt(between_runs**2 + within_runs)
     return {
         "name": name,
         "intervals": list(JACCARD_INTERVALS),
@@ -38,7 +43,7 @@ def _row(lab: Lab, name: str) -> dict[str, Any]:
         "error": {group: _defined(values) for group, values in zip(GROUPS, error)},
         "pairs": {group: values.tolist() for group, values in zip(GROUPS, found[0].pairs)},
         "anchors": found[0].anchors,
-        "mean_norm": size,
+        "mean_norm": float(np.mean([psi.norm(dim=1).mean() for psi in coefficients])),
     }
 
 
@@ -47,24 +52,23 @@ def _defined(values: np.ndarray) -> list[float | None]:
 
 
 def draw(rows: dict[str, Any]) -> Any:
-    """Bars with standard errors, relative to the mean length of a node's coefficients."""
+    """Draw bars with standard errors, relative to the mean length of a node's coefficients."""
     with canvas() as plt:
         figure, axes = panels(plt, len(rows["graphs"]), width=2.8, height=2.6)
         for ax, graph in zip(axes[0], rows["graphs"]):
             for i, group in enumerate(GROUPS):
-                mean, error = (
-                    100
-                    * np.array([np.nan if v is None else v for v in graph[key][group]])
-                    / graph["mean_norm"]
-                    for key in ("mean", "error")
-                )
-                place = np.arange(len(mean)) + (i - 0.5) * 0.4
-                ax.bar(
-                    place, mean, 0.4, label=group, hatch=("", "//")[i], edgecolor="white", lw=0.5
-                )
-                ax.errorbar(place, mean, error, fmt="none", ecolor="#555555", lw=0.8)
+                mean = _percent(graph, "mean", group)
+                error = _percent(graph, "error", group)
+                x = np.arange(len(mean)) + (i - 0.5) * _WIDTH
+                ax.bar(x, mean, _WIDTH, label=group, hatch=_HATCHES[i], edgecolor="white", lw=0.5)
+                ax.errorbar(x, mean, error, fmt="none", ecolor="#555555", lw=0.8)
             ax.set_xticks(range(len(_TICKS)), _TICKS, fontsize=7)
             ax.set(title=title(graph["name"]), xlabel="Jaccard distance of neighbourhoods")
         axes[0, 0].set_ylabel("distance of coefficients\n(% of their mean length)")
         axes[0, 0].legend(fontsize=7)
     return figure
+
+
+def _percent(graph: dict[str, Any], key: str, group: str) -> np.ndarray:
+    values = np.array(graph[key][group], dtype=float)  # None becomes NaN
+    return 100 * values / float(graph["mean_norm"])

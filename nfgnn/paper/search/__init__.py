@@ -9,16 +9,6 @@
 """
 
 from nfgnn.paper.search.preset_search import run_preset_search
-from nfgnn.paper.search.rounds import FAMILIES, ROUNDS, SEARCH
 from nfgnn.paper.search.tune import Outcome, Search, preset_table, run_search
 
-__all__ = [
-    "FAMILIES",
-    "ROUNDS",
-    "SEARCH",
-    "Outcome",
-    "Search",
-    "preset_table",
-    "run_preset_search",
-    "run_search",
-]
+__all__ = ["Outcome", "Search", "preset_table", "run_preset_search", "run_search"]

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from torch_geometric.data import Data
-
 from nfgnn.progress import Progress
 from nfgnn.training import (
     Graph,
@@ -58,31 +56,30 @@ class Evaluator:
     """Trains configurations on search seeds. Runs that are in the records are not repeated.
 
     Args:
-        data: the graph.
+        graph: the graph.
         protocol: how its nodes are split.
         records: where every run is kept.
         progress: advanced by one for every run.
         device: where to train.
-        test: whether to score test nodes as well.
+        score_test: whether to score test nodes as well.
     """
 
-    data: Data
+    graph: Graph
     protocol: str
     records: Records
     progress: Progress
     device: str = "auto"
-    test: bool = False
+    score_test: bool = False
 
     def evaluate(self, configs: Sequence[RunConfig], seeds: Sequence[int]) -> list[list[Record]]:
         """Return the runs of every configuration on the seeds, training those that are missing.
 
         A run that diverges gets the worst possible scores.
         """
-        graph = Graph.of(self.data)
         specs = [
-            RunSpec(graph, self.protocol, seed, config) for config in configs for seed in seeds
+            RunSpec(self.graph, self.protocol, seed, config) for config in configs for seed in seeds
         ]
-        results = RecordResults(self.records, self.device, self.test)
+        results = RecordResults(self.records, self.device, self.score_test)
         recorded = len(specs) - len(results.missing(specs))
         if recorded:
             self.progress.advance(recorded, "already trained", recorded)
@@ -91,15 +88,17 @@ class Evaluator:
         )
         raise_first([failure for failure in failures if not failure.diverged])
         self.records.add([self._worst(failure.spec) for failure in failures])
-        found_all = [
-            self.records.find(graph.fingerprint, self.protocol, config.to_dict(), seeds)
-            for config in configs
-        ]
-        return [[found[seed] for seed in seeds] for found in found_all]
+        runs = []
+        for config in configs:
+            settings = config.to_dict()
+            found = self.records.find(self.graph.fingerprint, self.protocol, settings, seeds)
+            runs.append([found[seed] for seed in seeds])
+        return runs
 
     def _worst(self, spec: RunSpec) -> Record:
+        """Return the record of a run that diverged."""
         metrics = {"val_accuracy": 0.0, "val_loss": 1e9, "seconds": 0.0, "epochs": 0}
-        if self.test:
+        if self.score_test:
             metrics["test_accuracy"] = 0.0
         return Record(
             dataset=spec.graph.name,

@@ -7,15 +7,15 @@ of ``results/search.parquet``, and a finished one is not trained again, so an in
 resumes where it stopped.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch_geometric.data import Data
 
-from nfgnn.data import split
 from nfgnn.errors import UserError
-from nfgnn.paper.graphs import graph
+from nfgnn.paper.find_graph import find_graph
 from nfgnn.paper.search.engine import Evaluator
 from nfgnn.paper.search.preset_files import write_presets
 from nfgnn.paper.search.results import Result, SearchResults
@@ -34,7 +34,20 @@ from nfgnn.paper.search.rounds import (
     shipped,
 )
 from nfgnn.progress import Progress
-from nfgnn.training import NodeClassifier, Records, RunConfig
+from nfgnn.training import (
+    InProcess,
+    Record,
+    Records,
+    Results,
+    RunConfig,
+    RunResult,
+    RunSpec,
+    execute,
+    raise_first,
+)
+
+Scores = tuple[float, float, int]
+"""Validation and test accuracy of a run, and its number of epochs."""
 
 
 def run_preset_search(
@@ -85,8 +98,8 @@ def run_preset_search(
             for round, cell, family in tasks:
                 search = Round(round, found)
                 if any(search.count_missing(cell, family)):
-                    data = graph(cell.dataset, root)
-                    evaluator = Evaluator(data, cell.protocol, records, progress, device, test=True)
+                    graph = find_graph(cell.dataset, root)
+                    evaluator = Evaluator(graph, cell.protocol, records, progress, device, True)
                     best = search.run(cell, family, evaluator)
                     lines.append(f"{round} {cell} {family}: validation accuracy {best:.2f} %")
     if write:
@@ -241,12 +254,10 @@ class Round:
             evaluator.progress.start(len(part) * len(new), len(part) * len(new))
             resolved = [RunConfig.from_dict(config) for config in part]
             if stage == 3:
-                scores = [_held_out_scores(evaluator, config, new) for config in resolved]
+                scores = held_out_scores(evaluator, resolved, new)
             else:
-                scores = [
-                    [_scores(run.metrics) for run in runs]
-                    for runs in evaluator.evaluate(resolved, new)
-                ]
+                runs = evaluator.evaluate(resolved, new)
+                scores = [[_scores(run) for run in of_config] for of_config in runs]
             self.results.add(
                 self._result(cell, family, stage, config, start, found)
                 for config, found in zip(part, scores)
@@ -259,7 +270,7 @@ class Round:
         stage: int,
         config: Config,
         start: int,
-        scores: list[tuple[float, float, int]],
+        scores: list[Scores],
     ) -> Result:
         """Join what is known of the first ``start`` seeds with the scores on the others."""
         known = self.results.find(cell, family, stage, config) if start else None
@@ -271,12 +282,10 @@ class Round:
         return Result(*cell, family, stage, config, val, test, epochs)
 
 
-def _scores(metrics: Mapping[str, float]) -> tuple[float, float, int]:
-    return (
-        round(metrics["val_accuracy"], 5),
-        round(metrics["test_accuracy"], 5),
-        int(metrics["epochs"]),
-    )
+def _scores(run: Record) -> Scores:
+    val = round(run.metrics["val_accuracy"], 5)
+    test = round(run.metrics["test_accuracy"], 5)
+    return val, test, int(run.metrics["epochs"])
 
 
 def _with_filter(family: str, config: Config) -> Config:
@@ -301,21 +310,56 @@ def halve_validation(data: Data, seed: int) -> Data:
     return out
 
 
-def _held_out_scores(
-    evaluator: Evaluator, config: RunConfig, seeds: range
-) -> list[tuple[float, float, int]]:
-    scores = []
-    for seed in seeds:
-        data = halve_validation(split(evaluator.data, evaluator.protocol, seed), seed)
-        classifier = NodeClassifier(
-            seed=seed, device=evaluator.device, preset="none", **config.to_dict()
-        )
-        try:
-            classifier.fit(data)
-            val = classifier.score(data, data.held_mask)
-            test = classifier.score(data)
-            scores.append((round(val, 5), round(test, 5), classifier.history_.epochs))
-        except UserError:  # diverged
-            scores.append((0.0, 0.0, 0))
-        evaluator.progress.advance(1, config.model)
-    return scores
+class HeldOutSpec(RunSpec):
+    """A run that is stopped by one half of the validation nodes."""
+
+    def split(self) -> Data:
+        return halve_validation(super().split(), self.seed)
+
+
+class HeldOutScores(Results):
+    """Accuracy on the held-out validation nodes and on the test nodes, by configuration and seed."""
+
+    def __init__(self) -> None:
+        self.scores: dict[tuple[str, int], Scores] = {}
+
+    def missing(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
+        return [spec for spec in specs if self._key(spec) not in self.scores]
+
+    def pack(self, result: RunResult) -> Scores:
+        data = result.data
+        val = result.classifier.score(data, data.held_mask)
+        test = result.classifier.score(data)
+        return round(val, 5), round(test, 5), result.classifier.history_.epochs
+
+    def store(self, spec: RunSpec, packed: Scores) -> str:
+        self.scores[self._key(spec)] = packed
+        return ""
+
+    def find(self, spec: RunSpec) -> Scores:
+        """Return the scores of a run; the worst possible ones if it diverged."""
+        return self.scores.get(self._key(spec), (0.0, 0.0, 0))
+
+    def _key(self, spec: RunSpec) -> tuple[str, int]:
+        return json.dumps(spec.config.to_dict()), spec.seed
+
+
+def held_out_scores(
+    evaluator: Evaluator, configs: Sequence[RunConfig], seeds: range
+) -> list[list[Scores]]:
+    """Train every configuration on the seeds and score it by held-out validation nodes."""
+    specs = [
+        [HeldOutSpec(evaluator.graph, evaluator.protocol, seed, config) for seed in seeds]
+        for config in configs
+    ]
+    results = HeldOutScores()
+    failures = execute(
+        [spec for of_config in specs for spec in of_config],
+        results,
+        InProcess(),
+        evaluator.progress,
+        evaluator.device,
+        start_progress=False,
+    )
+    raise_first([failure for failure in failures if not failure.diverged])
+    return [[results.find(spec) for spec in of_config] for of_config in specs]

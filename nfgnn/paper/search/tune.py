@@ -23,7 +23,7 @@ from nfgnn.paper.search.engine import Evaluator, mean, sample
 from nfgnn.paper.search.spaces import NUMERIC, Space, search_space
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED, SEARCH_SEEDS
 from nfgnn.progress import Progress
-from nfgnn.training import Record, Records, RunConfig
+from nfgnn.training import Graph, Record, Records, RunConfig
 from nfgnn.training.presets import table_protocol
 
 BATCH = 8
@@ -98,7 +98,8 @@ def run_search(search: Search, records: Records, progress: Progress) -> Outcome:
     """Try ``search.trials`` settings and the preset."""
     search.check()
     sampler = _TPESampler(search)
-    evaluator = Evaluator(search.data, search.protocol, records, progress, search.device)
+    graph = Graph.of(search.data)
+    evaluator = Evaluator(graph, search.protocol, records, progress, search.device)
     runs = (search.trials + 1) * len(search.seeds)
     progress.start(runs, runs)
     trials: list[Trial] = []

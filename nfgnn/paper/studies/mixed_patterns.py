@@ -11,6 +11,7 @@ table.
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,23 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data import FeatureScaling, load_dataset, split
 from nfgnn.files import atomic_write
-from nfgnn.nn import NodeModel
-from nfgnn.nn.gates import Gate
-from nfgnn.nn.models import NFGNN
+from nfgnn.nn import Gate, NFConv
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED
 from nfgnn.progress import Progress
 from nfgnn.spectral import ScaledLaplacian
-from nfgnn.training import RunConfig, fit
-from nfgnn.training.metrics import accuracy, summarise
+from nfgnn.training import (
+    Graph,
+    InProcess,
+    NodeClassifier,
+    Results,
+    RunConfig,
+    RunResult,
+    RunSpec,
+    execute,
+    raise_first,
+    summarise,
+)
 
 PATTERNS = ("homophilic", "heterophilic", "random")
 FILTER = {"K": 5, "alpha": 0.5, "filter_lr": 0.02}
@@ -60,49 +68,65 @@ class OracleGate(Gate):
         return self.gamma[:, self.pattern]
 
 
-def build(name: str, data: Data) -> tuple[NodeModel, RunConfig]:
-    """Build a model of :data:`MODELS`. The oracle is NFGNN with another gate."""
-    model_name, settings = MODELS[name]
-    config = RunConfig.resolve(model_name, settings, None, None, "none")
-    model = config.build(data.num_features, data.num_classes)
-    if name == "oracle":
-        assert isinstance(model, NFGNN)
-        conv: Any = model.prop
+class OracleClassifier(NodeClassifier):
+    """NFGNN with an :class:`OracleGate`."""
+
+    def prepare_fit(self, data: Data) -> None:
+        super().prepare_fit(data)
+        conv = self.model_.filter
+        assert isinstance(conv, NFConv)
         conv.gate = OracleGate(data.pattern, conv.channels, conv.K)
         conv.reset_parameters()
-    return model, config
 
 
-def run(name: str, seed: int, **graph: Any) -> dict[str, float]:
-    """Train a model on one generated graph with one split.
+class OracleSpec(RunSpec):
+    """A run of the oracle."""
 
-    Returns:
-        The test accuracy on all nodes and on the nodes of every true pattern.
-    """
-    data = split(load_dataset("mixed", seed=seed, **graph), "full", seed)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model, config = build(name, data)
-        data.x = FeatureScaling.fit(data.x, config.training.features).apply(data.x)
-        fit(model, data, config.training)
-    with torch.no_grad():
-        logits = model.eval()(data.x, data.edge_index)
-    scores = {"all": accuracy(logits[data.test_mask], data.y[data.test_mask])}
-    for pattern in data.pattern.unique().tolist():
-        nodes = data.test_mask & (data.pattern == pattern)
-        scores[PATTERNS[pattern]] = accuracy(logits[nodes], data.y[nodes])
-    return scores
+    def classifier(self, device: str) -> NodeClassifier:
+        return OracleClassifier.from_config(self.config, self.seed, device)
+
+
+class PatternScores(Results):
+    """Test accuracy by seed: on all nodes, and on the nodes of every true pattern."""
+
+    def __init__(self) -> None:
+        self.by_seed: dict[int, dict[str, float]] = {}
+
+    def missing(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
+        return [spec for spec in specs if spec.seed not in self.by_seed]
+
+    def pack(self, result: RunResult) -> dict[str, float]:
+        data = result.data
+        scores = {"all": result.classifier.score(data)}
+        for pattern in data.pattern.unique().tolist():
+            nodes = data.test_mask & (data.pattern == pattern)
+            scores[PATTERNS[pattern]] = result.classifier.score(data, nodes)
+        return scores
+
+    def store(self, spec: RunSpec, packed: dict[str, float]) -> str:
+        self.by_seed[spec.seed] = packed
+        return ""
+
+
+def run_spec(name: str, seed: int, **graph: Any) -> RunSpec:
+    """Return the run of a model of :data:`MODELS` on the generated graph of a seed."""
+    model, settings = MODELS[name]
+    config = RunConfig.resolve(model, settings, None, None, "none")
+    source = Graph.named("mixed", seed=seed, **graph)
+    kind = OracleSpec if name == "oracle" else RunSpec
+    return kind(source, "full", seed, config)
 
 
 def compare(seeds: range, progress: Progress, **graph: Any) -> list[dict[str, Any]]:
     """Return one row per model: the summary of every score over the seeds."""
     rows = []
     for name in MODELS:
-        scores = []
-        for seed in seeds:
-            scores.append(run(name, seed, **graph))
-            progress.advance(1, f"{name}, seed {seed}")
-        summaries = {key: summarise([score[key] for score in scores]) for key in scores[0]}
+        scores = PatternScores()
+        specs = [run_spec(name, seed, **graph) for seed in seeds]
+        executor = InProcess(single_thread=True)
+        raise_first(execute(specs, scores, executor, progress, "cpu", start_progress=False))
+        by_seed = [scores.by_seed[seed] for seed in seeds]
+        summaries = {key: summarise([score[key] for score in by_seed]) for key in by_seed[0]}
         rows.append({"model": name, **summaries})
     return rows
 

@@ -1,0 +1,152 @@
+"""Graphs, and models trained on them, for the figures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from nfgnn.data import BUILT_IN, REGISTRY, canonical_name, is_available
+from nfgnn.errors import UserError
+from nfgnn.nn import NFConv, PolyConv
+from nfgnn.paper.table_plan import FIRST_REPORT_SEED
+from nfgnn.progress import Progress
+from nfgnn.training import (
+    Graph,
+    InProcess,
+    Results,
+    RunConfig,
+    RunResult,
+    RunSpec,
+    execute,
+    raise_first,
+)
+
+_SEMI_SUPERVISED = ("cora", "citeseer", "pubmed")
+"""Graphs that the figures of the paper show under ``semi``; others are shown under ``full``."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What the figures need of one trained model."""
+
+    seed: int
+    accuracy: float
+    """On the test nodes."""
+    correct: Tensor
+    """Whether each node is classified correctly, boolean ``[n]``."""
+    test_mask: Tensor
+    coefficients: Tensor | None
+    """Ψ, ``[n, K + 1]``; ``None`` for a model without polynomial filter."""
+    shared: Tensor | None
+    """Γ, ``[K + 1, rank]``, of a node-oriented filter."""
+    basis: str
+
+
+class _Fits(Results):
+    """The fits of one configuration, by seed."""
+
+    def __init__(self) -> None:
+        self.by_seed: dict[int, Fit] = {}
+
+    def missing(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
+        return [spec for spec in specs if spec.seed not in self.by_seed]
+
+    def pack(self, result: RunResult) -> Fit:
+        classifier = result.classifier
+        data = result.data
+        model = classifier.model_
+        conv = model.filter
+        correct = classifier.predict(data) == data.y
+        return Fit(
+            seed=result.spec.seed,
+            accuracy=float(correct[data.test_mask].double().mean()),
+            correct=correct,
+            test_mask=data.test_mask,
+            coefficients=classifier.coefficients(data) if model.has_coefficients else None,
+            shared=conv.gate.gamma.detach().cpu() if isinstance(conv, NFConv) else None,
+            basis=str(conv.basis) if isinstance(conv, NFConv | PolyConv) else "",
+        )
+
+    def store(self, spec: RunSpec, packed: Fit) -> str:
+        self.by_seed[spec.seed] = packed
+        return ""
+
+
+class TrainedModels:
+    """Graphs and trained models on demand. Nothing is trained twice.
+
+    Args:
+        root: folder of raw datasets.
+        runs: number of runs per model and dataset, with seeds 1000, 1001, …
+        progress: the display.
+        settings: hyper-parameters of all runs, such as ``epochs``.
+    """
+
+    def __init__(
+        self,
+        root: Path | None = None,
+        runs: int = 5,
+        progress: Progress | None = None,
+        **settings: Any,
+    ) -> None:
+        self.root = root
+        self.runs = runs
+        self._progress = progress or Progress("figures", quiet=True)
+        self._settings = settings
+        self._graphs: dict[str, Graph] = {}
+        self._fits: dict[tuple[Any, ...], _Fits] = {}
+
+    def available(self, datasets: Sequence[str]) -> list[str]:
+        """Return the datasets that need no download, under their canonical names."""
+        names = [canonical_name(name) or name for name in datasets]
+        return [
+            name
+            for name in names
+            if name in BUILT_IN or name not in REGISTRY or is_available(REGISTRY[name], self.root)
+        ]
+
+    def graph(self, dataset: str) -> Data:
+        """Return a graph."""
+        return self.source(dataset).data
+
+    def source(self, dataset: str) -> Graph:
+        """Return a graph as run specifications name it."""
+        if dataset not in self._graphs:
+            # Figures go through the same few graphs again and again, so they stay in memory.
+            self._graphs[dataset] = Graph.of(Graph.named(dataset, self.root).data)
+        return self._graphs[dataset]
+
+    def fits(self, dataset: str, model: str, runs: int | None = None, **settings: Any) -> list[Fit]:
+        """Train a model in the form that the paper describes, once per seed.
+
+        Args:
+            dataset: name or path of the graph.
+            model: name of the model.
+            runs: number of seeds; ``self.runs`` by default.
+            settings: hyper-parameters that differ from the preset.
+        """
+        protocol = "semi" if dataset in _SEMI_SUPERVISED else "full"
+        options = {**self._settings, **settings}
+        graph = self.source(dataset)
+        config = RunConfig.resolve(model, options, graph.name, protocol, "paper")
+        seeds = range(FIRST_REPORT_SEED, FIRST_REPORT_SEED + (runs or self.runs))
+        specs = [RunSpec(graph, protocol, seed, config) for seed in seeds]
+        results = self._fits.setdefault((dataset, model, *sorted(settings.items())), _Fits())
+        if results.missing(specs):
+            raise_first(execute(specs, results, InProcess(), self._progress))
+        return [results.by_seed[seed] for seed in seeds]
+
+
+def shared_coefficients(fits: Sequence[Fit]) -> Tensor:
+    """Return the first column of Γ of every fit, ``[fits, K + 1]``.
+
+    With rank 1 it is the filter that all nodes share.
+    """
+    shared = [fit.shared for fit in fits if fit.shared is not None]
+    if len(shared) < len(fits):
+        raise UserError("a model without a node-oriented filter has no shared coefficients Γ")
+    return torch.stack([gamma[:, 0] for gamma in shared])
