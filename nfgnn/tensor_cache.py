@@ -1,4 +1,4 @@
-"""Things derived from a tensor, kept for as long as the tensor lives."""
+"""A cache for values that are derived from tensors."""
 
 import weakref
 from collections.abc import Callable, Hashable
@@ -10,11 +10,12 @@ T = TypeVar("T")
 
 
 class TensorCache:
-    """Remembers what was computed from tensors, by identity.
+    """Remember what was computed from tensors, for as long as the tensors live.
 
-    An entry belongs to the very tensor objects it was made from, is dropped when one of them dies, and is not used
-    once one of them has been changed in place. So a graph is normalised once, not in every forward pass, and a model
-    that is then applied to another graph never sees the first one's operator.
+    An entry belongs to tensor objects, not to their values. It is dropped when one of the tensors is
+    deleted, and ignored once one of them has been changed in place. So a graph is normalised once
+    instead of in every forward pass, and a model that is applied to another graph never sees the
+    operator of the first one.
     """
 
     def __init__(self) -> None:
@@ -23,11 +24,13 @@ class TensorCache:
     def lookup(
         self, tensors: tuple[Tensor | None, ...], options: Hashable, make: Callable[[], T]
     ) -> T:
-        """The value for these tensors and options; ``make`` computes it the first time."""
+        """Return the value for these tensors and options. ``make`` computes it the first time."""
         present = [t for t in tensors if t is not None]
-        if any(t.is_inference() for t in present):  # these keep no count of changes in place
+        if any(t.is_inference() for t in present):
+            # Inference tensors do not count changes in place.
             return make()
-        key = (tuple(None if t is None else (id(t), t._version) for t in tensors), options)
+        versions = tuple(None if t is None else (id(t), t._version) for t in tensors)
+        key = (versions, options)
         if key not in self._entries:
             value = make()
 
@@ -36,7 +39,8 @@ class TensorCache:
 
             refs = tuple(weakref.ref(t, forget) for t in present)
             self._entries[key] = (refs, value)
-        return self._entries[key][1]  # type: ignore[no-any-return]
+        cached: T = self._entries[key][1]
+        return cached
 
     def __len__(self) -> int:
         return len(self._entries)

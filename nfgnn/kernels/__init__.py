@@ -1,7 +1,7 @@
 """Triton kernels for the GPU. Each module has a twin in torch, and the tests compare the two.
 
-Without Triton, or on a CPU, the twin is used: see :func:`nfgnn.spectral.serves_triton`. Modules with
-kernels import Triton, so they are imported where they are used.
+Without Triton, or on a CPU, the twin is used: see :func:`nfgnn.spectral.serves_triton`. Modules
+with kernels import Triton, so they are imported where they are used.
 
 ================================== =========================================================
 :mod:`nfgnn.kernels.recurrence`    sparse products and recurrences; twin

@@ -11,7 +11,7 @@ from nfgnn.tensor_cache import TensorCache
 
 _CACHE = TensorCache()
 LARGE = 100_000
-"""Number of nodes from which the order matters. The signals of smaller graphs fit in the GPU's cache."""
+"""Number of nodes from which the order matters. Smaller signals fit in the cache of the GPU."""
 
 
 def degree_order(edge_index: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:

@@ -1,10 +1,10 @@
 """Sparse products and recurrences on the GPU; twin of :mod:`nfgnn.spectral.torch_backend`.
 
 One kernel computes all products. A program takes a block of rows and a block of columns and walks
-along the entries of its rows. The kernel is launched once per group of rows of similar length: short
-rows share a program; a long row has a program of its own, which reads many entries at a time. Long
-rows start first, so that hubs do not delay the end. Sums are taken in a fixed order, so the same
-input gives the same bits.
+along the entries of its rows. The kernel is launched once per group of rows of similar length:
+short rows share a program; a long row has a program of its own, which reads many entries at a
+time. Long rows start first, so that hubs do not delay the end. Sums are taken in a fixed order, so
+the same input gives the same bits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,11 +57,12 @@ def _rows_kernel(
     out[i] = a·scale[i]·Σ_j w_ij x[j] + b·x[i] + c·previous[i] + row_scale[i]·other[i]
     scaled_out[i] = out[i] / row_scale[i]
 
-    Terms whose tensor is None are left out. The columns of a run lie together, ``run_width`` of them;
-    with RUN_WEIGHTS every run has weights of its own. The rows of ``other`` and ``scaled_out`` may be
-    in another order: row i is their row ``outer[i]``. WHOLE: there are exactly COLUMNS columns, and
-    a row of x is read in pieces of 16 bytes. WIDE: positions in x need 64 bits. Computes in the precision of x;
-    the factors are float64, so that either precision has them as exactly as it can.
+    Terms whose tensor is None are left out. The columns of a run lie together, ``run_width`` of
+    them; with RUN_WEIGHTS every run has weights of its own. The rows of ``other`` and
+    ``scaled_out`` may be in another order: row i is their row ``outer[i]``. WHOLE: there are
+    exactly COLUMNS columns, and a row of x is read in pieces of 16 bytes. WIDE: positions in x
+    need 64 bits. Computes in the precision of x; the factors are float64, so that either precision
+    has them as exactly as it can.
     """
     real = x.dtype.element_ty
     slot = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -201,7 +202,7 @@ def matmul(matrix: Matrix, x: Tensor) -> Tensor:
 
 
 def batched_matmul(matrix: Matrix, values: Tensor, x: Tensor) -> Tensor:
-    """Return S_i x_i for values ``[batch, nnz]`` and x ``[rows, batch, columns]``, in one launch."""
+    """Return S_i x_i for values ``[batch, nnz]`` and x ``[rows, batch, columns]``."""
     batch, columns = x.shape[1:]
     out = x.new_empty(matrix.shape[0], batch * columns)
     groups = RowGroups.of(matrix.indptr)
@@ -213,7 +214,7 @@ def batched_matmul(matrix: Matrix, values: Tensor, x: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class RowGroups:
-    """The rows of a matrix by length: those above ``_LONG`` entries, longest first, and the rest."""
+    """The rows of a matrix: those above ``_LONG`` entries, longest first, and the rest."""
 
     long: Tensor
     short: Tensor

@@ -1,8 +1,8 @@
 """What an epoch computes beside the model, for many runs at once: loss, stopping rule, Adam.
 
-An epoch of a small graph is a chain of short kernels whose number determines its time, so each of
-the three is one kernel. The twins in torch are ``nfgnn.training.fused_loss.scores``, ``_State.note``
-of ``nfgnn.training.batched`` and ``nfgnn.training.stacked_parameters.Adam``.
+The time of an epoch on a small graph is determined by the number of kernels, so each of the three
+is one. Their twins in torch are ``nfgnn.training.fused_loss.scores``,
+``nfgnn.training.stopping.BatchedStopping`` and ``nfgnn.training.optimizer.StackedAdam``.
 """
 
 import torch
@@ -116,7 +116,7 @@ def _stopping_kernel(
     tl.store(active + run, running & (stop == 0))
 
 
-def note(
+def record(
     train_loss: Tensor,
     val_loss: Tensor,
     accuracy: Tensor,
@@ -128,7 +128,7 @@ def note(
     best_loss: Tensor,
     improved: Tensor,
 ) -> None:
-    """Record an epoch of all runs and stop those whose validation loss rises."""
+    """Record an epoch of all runs and stop those whose validation loss exceeds its mean."""
     patience, runs = window.shape
     measured = [value.contiguous() for value in (train_loss, val_loss, accuracy)]
     length = triton.next_power_of_2(patience)
@@ -145,8 +145,8 @@ def _adam_kernel(
 ):  # fmt: skip
     """Update a block of the parameters of one run, if it is active.
 
-    ``lr`` and ``weight_decay`` are ``[runs, 2]``: for the network and, from ``filter_start`` on, for
-    the filter. ``powers`` holds β₁ᵗ and β₂ᵗ.
+    ``lr`` and ``weight_decay`` are ``[runs, 2]``: for the network and, from ``filter_start`` on,
+    for the filter. ``powers`` holds β₁ᵗ and β₂ᵗ.
     """
     run = tl.program_id(1)
     j = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

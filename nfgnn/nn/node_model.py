@@ -25,8 +25,8 @@ class NodeModel(nn.Module):
     """Whether several runs can be trained as one computation (:func:`torch.vmap` over weights)."""
 
     shares_passes: bool = False
-    """Whether the model overrides :meth:`forward_pair`. If not, a trainer had better evaluate first,
-    keep the weights, and only then run the training pass, which may change buffers."""
+    """Whether the model overrides :meth:`forward_pair`. For other models it is better to evaluate
+    first, store the weights, and only then run the training pass, which may change buffers."""
 
     own_loss: bool = False
     """Whether the model overrides :meth:`training_loss`."""
@@ -91,7 +91,7 @@ class NodeModel(nn.Module):
     def coefficients(
         self, x: Features, edge_index: Any, edge_weight: Tensor | None = None
     ) -> Tensor:
-        """Return Ψ, the filter coefficients of all nodes in the basis of ``prop``, ``[n, K + 1]``."""
+        """Return Ψ, the filter coefficients of all nodes, ``[n, K + 1]``."""
         raise UserError(
             f"{type(self).__name__} has no polynomial filter, so it has no coefficients"
         )
@@ -114,5 +114,5 @@ class _Adapter(NodeModel):
 
 
 def as_node_model(module: nn.Module) -> NodeModel:
-    """Return ``module`` itself if it is a :class:`NodeModel`, else an adapter that shares its weights."""
+    """Return a :class:`NodeModel` as it is, and any other module in an adapter."""
     return module if isinstance(module, NodeModel) else _Adapter(module)

@@ -1,8 +1,8 @@
 r"""Spectral mathematics on tensors: the scaled Laplacian, polynomial bases and the recurrence.
 
-:func:`scaled_laplacian` turns ``edge_index`` into the operator. :func:`polynomial_terms` returns the
-terms :math:`p_k(\tilde L) X` of a basis (:mod:`nfgnn.spectral.bases`) with K sparse products, and
-their gradient with K more. :class:`CSR` is the sparse matrix of graphs and of sparse features.
+:func:`scaled_laplacian` turns ``edge_index`` into the operator. :func:`polynomial_terms` returns
+the terms :math:`p_k(\tilde L) X` of a basis (:mod:`nfgnn.spectral.bases`) with K sparse products,
+and their gradient with K more. :class:`CSR` is the sparse matrix of graphs and of sparse features.
 :mod:`nfgnn.spectral.response` has the frequency responses that filters start from.
 """
 

@@ -17,8 +17,8 @@ _INT32_MAX = 2**31 - 1
 class CSR:
     """A constant sparse matrix with fast products from the left, also of its transpose.
 
-    Indices are int32 where they fit, which the libraries for CPU and GPU read fastest. The transpose
-    is built on first use. That of a symmetric matrix is the matrix itself.
+    Indices are int32 where they fit, which the libraries for CPU and GPU read fastest. The
+    transpose is built on first use. That of a symmetric matrix is the matrix itself.
 
     Args:
         indptr, indices, values: the compressed rows.

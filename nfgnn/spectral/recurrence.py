@@ -82,7 +82,7 @@ def neighbourhood_means(x: Tensor, operator: ScaledLaplacian, steps: int) -> Ten
 
 @lru_cache(maxsize=256)
 def recurrence_table(basis: Basis, K: int, lambda_max: float) -> Table:
-    r"""Return the table of a basis, a recurrence in :math:`\tilde L`, as a recurrence in :math:`\hat A`."""
+    r"""Return the table of a basis in :math:`\tilde L` as a recurrence in :math:`\hat A`."""
     stretch = 2 / lambda_max
     return [(-a * stretch, a * (stretch - 1) + b, c) for a, b, c in basis.table(K).tolist()]
 

@@ -82,7 +82,7 @@ class BatchedStopping:
         if serves_triton(weights):
             from nfgnn.kernels import training_step
 
-            training_step.note(
+            training_step.record(
                 train_loss, val_loss, accuracy, self.epoch, self.curves, self.window,
                 self.active, self.epochs, self.best_loss, self.improved,
             )  # fmt: skip
@@ -96,7 +96,7 @@ class BatchedStopping:
             self.best[improved_rows] = weights[improved_rows]
 
     def _record(self, train_loss: Tensor, val_loss: Tensor, accuracy: Tensor) -> None:
-        """The torch twin of the kernel ``training_step.note``."""
+        """The torch twin of the kernel ``training_step.record``."""
         last = self.epoch - 1
         train, val, correct = torch.stack([train_loss, val_loss, accuracy]).double()
         self.curves[:, 0].index_copy_(0, self.epoch, train[None])

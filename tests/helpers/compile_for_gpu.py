@@ -101,7 +101,7 @@ def all_kernels() -> None:
         torch.zeros(200, 3, dtype=torch.double),
     )
     seen = torch.zeros(10, 3, 3, dtype=torch.double)
-    training_step.note(
+    training_step.record(
         told, told, told, torch.zeros(1, dtype=torch.long), seen, books, flags, long, told, flags
     )
     theta = torch.randn(3, 1500)

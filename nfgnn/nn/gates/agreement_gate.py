@@ -16,11 +16,12 @@ class AgreementGate(Gate):
         η_{ik} = \sum_j g_{ij} Γ_{kj}, \quad
         g_i = \mathrm{softmax}\big(W_2\, \mathrm{ReLU}(W_1 H_i)\big)
 
-    X is the input of the layer. A bar subtracts the mean over the channels, because a constant added
-    to all class scores has no effect. The logarithms are standardised over the nodes. The cosines
-    are positive where neighbours are similar and alternate where they are dissimilar. Those of a
-    single node are noisy; their averages over neighbours (P) show the pattern of the region. No
-    gradient flows through H. At W = 0, which weight decay favours, all nodes have the same filter.
+    X is the input of the layer. A bar subtracts the mean over the channels, because a constant
+    added to all class scores has no effect. The logarithms are standardised over the nodes. The
+    cosines are positive where neighbours are similar and alternate where they are dissimilar.
+    Those of a single node are noisy; their averages over neighbours (P) show the pattern of the
+    region. No gradient flows through H. At W = 0, which weight decay favours, all nodes have the
+    same filter.
     """
 
     default_activation = "softmax"

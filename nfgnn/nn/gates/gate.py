@@ -19,8 +19,8 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class Gate(nn.Module):
     r"""Compute the filter coefficients :math:`η_{ik}` of every node.
 
-    The columns ``gamma[:, j]`` are d base filters. The gate decides how much of each a node takes. A
-    subclass implements :meth:`forward` and :meth:`_reset_weight`.
+    The columns ``gamma[:, j]`` are d base filters. The gate decides how much of each a node takes.
+    A subclass implements :meth:`forward` and :meth:`_reset_weight`.
 
     Args:
         channels: width of a term.

@@ -2,14 +2,15 @@ r"""Coefficients of :class:`~nfgnn.nn.gates.TermGate` and weighted sum in one st
 
 .. math:: Z_i = \sum_k η_{ik} X^{(k)}_i, \qquad η_{ik} = \sum_j σ\big(X^{(k)}_i · W_j\big)\, Γ_{kj}
 
-with σ the sigmoid. The backward pass keeps only the terms. With :math:`G = ∂ℓ/∂Z`, :math:`h = σ(XW)`,
-:math:`δ_{ik} = X^{(k)}_i · G_i` and :math:`s_{ikj} = δ_{ik}\, Γ_{kj}\, h_{ikj} (1 - h_{ikj})`,
+with σ the sigmoid. The backward pass keeps only the terms. With :math:`G = ∂ℓ/∂Z`,
+:math:`h = σ(XW)`, :math:`δ_{ik} = X^{(k)}_i · G_i` and
+:math:`s_{ikj} = δ_{ik}\, Γ_{kj}\, h_{ikj} (1 - h_{ikj})`,
 
 .. math:: ∂X^{(k)}_i = η_{ik} G_i + \sum_j s_{ikj} W_j, \qquad
           ∂W_j = \sum_{ik} s_{ikj} X^{(k)}_i, \qquad ∂Γ_{kj} = \sum_i δ_{ik} h_{ikj}.
 
-Every tensor has a dimension for runs that are computed at once: terms ``[K + 1, n, runs, channels]``.
-:mod:`nfgnn.kernels.term_filter` is the twin for GPUs.
+Every tensor has a dimension for runs that are computed at once: terms are
+``[K + 1, n, runs, channels]``. :mod:`nfgnn.kernels.term_filter` is the twin for GPUs.
 """
 
 from typing import Any

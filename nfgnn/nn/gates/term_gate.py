@@ -12,7 +12,7 @@ from nfgnn.spectral import ScaledLaplacian
 
 
 class TermGate(Gate):
-    r"""The gate of Algorithm 1: :math:`η_{ik} = σ(X^{(k)}_i W) · Γ_k`, with one W for all orders."""
+    r"""The gate of Algorithm 1: :math:`η_{ik} = σ(X^{(k)}_i W) · Γ_k`, one W for all orders."""
 
     def __init__(self, channels: int, K: int, rank: int, activation: str | None = None) -> None:
         super().__init__(channels, K, rank, activation)

@@ -16,7 +16,9 @@ LINK_CHOICES = ("none", "raw", "row", "scores")
 
 
 class AdjacencyMLP(MLP):
-    r"""An :class:`MLP` with a second input, the rows of the adjacency matrix. They enter the hidden layer
+    r"""An :class:`MLP` with a second input, the rows of the adjacency matrix.
+
+    They enter the hidden layer
 
     .. math:: H = \mathrm{ReLU}\big(\mathrm{norm}(X W_1 + A W_A + b_1)\big), \qquad
               Z = H W_2 + b_2
@@ -25,12 +27,12 @@ class AdjacencyMLP(MLP):
 
     .. math:: Z = \mathrm{MLP}(X) + A W_A
 
-    as in the logistic regression of :class:`LINK`. Every node has a row in :math:`W_A`, so the model
-    can only be applied to the graph that it was trained on.
+    as in the logistic regression of :class:`LINK`. Every node has a row in :math:`W_A`, so the
+    model can only be applied to the graph that it was trained on.
 
     Args:
-        in_channels, out_channels, hidden_channels, num_layers, dropout: see :class:`MLP`. Edges that
-            enter the hidden layer are dropped at the same rate as features.
+        in_channels, out_channels, hidden_channels, num_layers, dropout: see :class:`MLP`. The
+            dropout also applies to adjacency rows that enter the hidden layer.
         link (str): ``"raw"``: A enters the hidden layer; ``"row"``: so does A with rows that sum to
             one; ``"scores"``: A enters the scores.
         num_nodes (int): number of nodes.

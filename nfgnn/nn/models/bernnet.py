@@ -30,8 +30,8 @@ class BernNet(Decoupled):
     .. math:: Z = \sum_{k=0}^{K} \mathrm{ReLU}(θ_k)\, \frac{1}{2^K}\binom{K}{k}
               (2I - L)^{K-k} L^k\, \mathrm{MLP}(X)
 
-    :math:`\mathrm{ReLU}(θ_k)` is close to the filter's value at frequency :math:`2k/K`. All start at
-    one, the identity. The filter takes K products with the graph
+    :math:`\mathrm{ReLU}(θ_k)` is close to the filter's value at frequency :math:`2k/K`. All start
+    at one, the identity. The filter takes K products with the graph
     (:class:`~nfgnn.spectral.Bernstein`) instead of O(K²) for the sum as written.
 
     Args:

@@ -24,10 +24,10 @@ class ChebNet(NodeModel):
     .. math:: X^{(l+1)} = \mathrm{ReLU}\Big(\sum_{k=0}^{K} T_k(\tilde L)\,X^{(l)} W^{(l)}_k
               + b^{(l)}\Big)
 
-    without ReLU in the last layer, and with dropout before every layer. Computes the same as a stack
-    of :class:`torch_geometric.nn.ChebConv`, whose ``K`` counts terms and is one more than the degree
-    here. Features are transformed first and summed by Clenshaw's algorithm, so that products with
-    the graph have the width of the output.
+    without ReLU in the last layer, and with dropout before every layer. Computes the same as a
+    stack of :class:`torch_geometric.nn.ChebConv`, whose ``K`` counts terms and is one more than
+    the degree here. Features are transformed first and summed by Clenshaw's algorithm, so that
+    products with the graph have the width of the output.
 
     Args:
         in_channels (int): number of features.

@@ -23,8 +23,8 @@ class FAGCN(NodeModel):
             + \sum_{j ∈ N(i)} \frac{α^{(k)}_{ij}}{\sqrt{d_i d_j}} H^{(k)}_j, \quad
         α^{(k)}_{ij} = \tanh\big(a_k^⊤ [H^{(k)}_i ‖ H^{(k)}_j]\big), \quad Z = W_2 H^{(K)} + b_2
 
-    α > 0 keeps low frequencies (a node becomes similar to its neighbours), α < 0 high ones. The sums
-    are :class:`torch_geometric.nn.FAConv`, without self-loops as in the published code.
+    α > 0 keeps low frequencies (a node becomes similar to its neighbours), α < 0 high ones. The
+    sums are :class:`torch_geometric.nn.FAConv`, without self-loops as in the published code.
 
     Args:
         in_channels (int): number of features.

@@ -16,8 +16,8 @@ class LINK(NodeModel):
 
     .. math:: Z = A W + b, \qquad W ∈ ℝ^{n × C}
 
-    The features are not used. Every node has a weight, so the model can only be applied to the graph
-    that it was trained on.
+    The features are not used. Every node has a weight, so the model can only be applied to the
+    graph that it was trained on.
 
     Args:
         in_channels (int): not used.

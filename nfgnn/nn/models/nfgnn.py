@@ -75,8 +75,8 @@ class ScalableNFGNN(Scalable):
         X^{(k)} = p_k(\tilde L)\,X, \qquad η_{ik} = σ\big(X^{(k)}_i W\big) · Γ_k, \qquad
         Z_i = \mathrm{MLP}\Big(\sum_{k=0}^{K} η_{ik}\, X^{(k)}_i\Big)
 
-    Unlike in :class:`NFGNN`, the filter is applied to the raw features. Its terms need no parameters
-    and are computed before training.
+    Unlike in :class:`NFGNN`, the filter is applied to the raw features. Its terms need no
+    parameters and are computed before training.
 
     Args:
         in_channels, out_channels, hidden_channels, num_layers, dropout: see :class:`NFGNN`.

@@ -20,7 +20,7 @@ class ModelEntry:
     """The paper that introduced it."""
     year: int
     complexity: str
-    """Cost of one forward pass for n nodes, m edges, f features, h hidden channels, c classes, degree K."""
+    """Cost of a forward pass with n nodes, m edges, f features, h hidden channels, c classes."""
     mini_batch: bool = False
     """Whether it can be trained on mini-batches of rows."""
 

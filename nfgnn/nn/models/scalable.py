@@ -13,13 +13,13 @@ from nfgnn.spectral import CSR, polynomial_terms
 class Scalable(NodeModel):
     r"""A filter on the raw features, then an MLP (Algorithm 2 of the paper).
 
-    .. math:: X^{(k)} = p_k(\tilde L)\,X, \qquad \tilde Z_i = \sum_{k=0}^{K} η_{ik}\,X^{(k)}_i, \qquad
-              Z_i = \mathrm{MLP}(\tilde Z_i)
+    .. math:: X^{(k)} = p_k(\tilde L)\,X, \qquad
+              \tilde Z_i = \sum_{k=0}^{K} η_{ik}\,X^{(k)}_i, \qquad Z_i = \mathrm{MLP}(\tilde Z_i)
 
-    The terms have no parameters, so they are computed once and can be stored on disk. From then on a
-    node is a row ``[K + 1, features]``, and training uses mini-batches of rows
-    (:meth:`forward_rows`). ``forward`` does both steps for a graph in memory. Subclasses choose the
-    filter, the submodule ``prop``. :class:`Decoupled` has the opposite order.
+    The terms have no parameters, so they are computed once and can be stored on disk. From then on
+    a node is a row ``[K + 1, features]``, and training uses mini-batches of rows
+    (:meth:`forward_rows`). ``forward`` does both steps for a graph in memory. Subclasses choose
+    the filter, the submodule ``prop``. :class:`Decoupled` has the opposite order.
 
     Args:
         prop: the filter.

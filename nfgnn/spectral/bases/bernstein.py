@@ -10,11 +10,12 @@ from nfgnn.spectral.bases.chebyshev import Chebyshev
 class Bernstein(Basis):
     r"""Bernstein polynomials of degree K, as combinations of Chebyshev polynomials.
 
-    .. math:: b_k(t) = \binom{K}{k} u^k (1-u)^{K-k}, \quad u = \frac{1+t}{2} = \frac{\lambda}{\lambda_{\max}}
+    .. math:: b_k(t) = \binom{K}{k} u^k (1-u)^{K-k}, \quad
+              u = \frac{1+t}{2} = \frac{\lambda}{\lambda_{\max}}
 
     Term k has its maximum at frequency :math:`\lambda = k\lambda_{\max}/K`. The terms are
-    non-negative and add up to one, so a coefficient is close to the filter's value there. He et al.,
-    *BernNet*, 2021.
+    non-negative and add up to one, so a coefficient is close to the filter's value there. He et
+    al., *BernNet*, 2021.
 
     As written, the terms need O(K²) products with the graph. Here :math:`b_k = \sum_j B_{kj} T_j`
     with a fixed matrix B: K products make the Chebyshev terms, and B mixes them. No entry of B

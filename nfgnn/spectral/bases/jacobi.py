@@ -7,7 +7,9 @@ from nfgnn.spectral.bases.base import Basis
 
 
 class Jacobi(Basis):
-    r"""Jacobi polynomials :math:`P_k^{(a,b)}(t)`, orthogonal for the weight :math:`(1-t)^a (1+t)^b`.
+    r"""Jacobi polynomials :math:`P_k^{(a,b)}(t)`.
+
+    They are orthogonal for the weight :math:`(1-t)^a (1+t)^b`.
 
     With :math:`s = 2k + a + b` the recurrence from k to k + 1 has
 
@@ -53,7 +55,7 @@ class Jacobi(Basis):
 
 
 class Legendre(Jacobi):
-    r"""Legendre polynomials, the Jacobi polynomials for a = b = 0: orthogonal for the constant weight.
+    r"""Legendre polynomials: Jacobi polynomials with a = b = 0, orthogonal for a constant weight.
 
     .. math:: (k+1)\,P_{k+1}(t) = (2k+1)\,t\,P_k(t) - k\,P_{k-1}(t)
     """

@@ -9,7 +9,8 @@ from nfgnn.spectral.bases.base import Basis
 class Monomial(Basis):
     r"""Powers of the normalised adjacency.
 
-    .. math:: p_k(t) = (-t)^k, \qquad p_k(\tilde L) = (-\tilde L)^k = \hat A^k \text{ for } \lambda_{\max} = 2
+    .. math:: p_k(t) = (-t)^k, \qquad
+              p_k(\tilde L) = (-\tilde L)^k = \hat A^k \text{ for } \lambda_{\max} = 2
 
     With the minus sign the terms are the powers of :math:`\hat A`, which the literature calls the
     monomial basis: walks of length k. Chien et al., *Adaptive universal generalized PageRank graph
