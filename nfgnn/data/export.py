@@ -98,7 +98,9 @@ def edges_table(data: Data) -> pa.Table:
 
 def _ids(data: Data) -> pa.Array:
     ids = data.get("node_ids")
-    return pa.array(np.arange(data.num_nodes) if ids is None else ids)
+    if ids is None:
+        ids = np.arange(data.num_nodes)
+    return pa.array(ids)
 
 
 def _split_column(data: Data) -> pa.Array:

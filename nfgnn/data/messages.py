@@ -3,12 +3,14 @@
 
 def first_line(error: BaseException, limit: int = 200) -> str:
     """Return the first line of an error's message, or the name of its class."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:limit]
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0][:limit]
 
 
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun in singular or plural: ``1 edge``, ``2,000 edges``."""
-    return f"{count:,} {noun}{'s' if count > 1 else ''}"
+    plural = "s" if count > 1 else ""
+    return f"{count:,} {noun}{plural}"
 
 
 def few(names: list[str]) -> str:

@@ -69,7 +69,8 @@ def _choose(x: Tensor) -> str:
     values = x if x.layout == torch.strided else x.values()
     nonzero = int((values != 0).sum())
     mostly_zero = nonzero <= 0.5 * x.shape[0] * x.shape[1]
-    return "row" if mostly_zero and bool((values >= 0).all()) else "standard"
+    non_negative = bool((values >= 0).all())
+    return "row" if mostly_zero and non_negative else "standard"
 
 
 def _scale_csr_rows(x: Tensor) -> Tensor:

@@ -64,10 +64,14 @@ def per_class(data: Data, seed: int, train: float, val: float) -> Masks:
     num_classes = int(y.max()) + 1
     quota = round(train * n / num_classes)
     num_val = round(val * n)
-    shuffled = [_shuffle((y == c).nonzero().flatten(), generator) for c in range(num_classes)]
-    chosen = torch.cat([nodes[:quota] for nodes in shuffled])
-    rest = _shuffle(torch.cat([nodes[quota:] for nodes in shuffled]), generator)
-    return _masks(y, chosen, rest[:num_val], rest[num_val:])
+    chosen = []
+    remaining = []
+    for c in range(num_classes):
+        nodes = _shuffle((y == c).nonzero().flatten(), generator)
+        chosen.append(nodes[:quota])
+        remaining.append(nodes[quota:])
+    rest = _shuffle(torch.cat(remaining), generator)
+    return _masks(y, torch.cat(chosen), rest[:num_val], rest[num_val:])
 
 
 def stratified(data: Data, seed: int, train: float = 0.6, val: float = 0.2) -> Masks:
@@ -94,7 +98,8 @@ def stratified(data: Data, seed: int, train: float = 0.6, val: float = 0.2) -> M
 
 def random(data: Data, seed: int, train: float = 0.5, val: float = 0.25) -> Masks:
     """Draw labelled nodes regardless of class, as LINKX does for large graphs."""
-    nodes = _shuffle((data.y >= 0).nonzero().flatten(), torch.Generator().manual_seed(seed))
+    generator = torch.Generator().manual_seed(seed)
+    nodes = _shuffle((data.y >= 0).nonzero().flatten(), generator)
     end_train = round(train * nodes.numel())
     end_val = round((train + val) * nodes.numel())
     return _masks(data.y, nodes[:end_train], nodes[end_train:end_val], nodes[end_val:])
@@ -107,7 +112,8 @@ def inductive(data: Data, seed: int, unobserved: float = 0.2) -> Masks:
     observed and unobserved test nodes are scored separately.
     """
     train, val, test = per_class(data, seed, 0.025, 0.025)
-    nodes = _shuffle(test.nonzero().flatten(), torch.Generator().manual_seed(seed))
+    generator = torch.Generator().manual_seed(seed)
+    nodes = _shuffle(test.nonzero().flatten(), generator)
     num_observed = round((1 - unobserved) * nodes.numel())
     hidden = torch.zeros_like(test).index_fill_(0, nodes[num_observed:], True)
     return train, val, test & ~hidden, hidden
@@ -134,6 +140,7 @@ def observed_part(data: Data) -> Data:
     out.edge_index = edge_index
     out.edge_weight = edge_weight
     out.num_nodes = nodes.numel()
+    # Sparse CSR tensors cannot be indexed by rows.
     if data.x.layout == torch.strided:
         out.x = data.x[nodes]
     else:
@@ -177,8 +184,11 @@ PROTOCOLS: dict[str, Callable[[Data, int], Masks]] = {
 
 
 def _fixed(data: Data, column: int) -> Masks:
-    masks = (data.train_mask, data.val_mask, data.test_mask)
-    return tuple((mask if mask.dim() == 1 else mask[:, column]).clone() for mask in masks)
+    masks = []
+    for mask in (data.train_mask, data.val_mask, data.test_mask):
+        chosen = mask if mask.dim() == 1 else mask[:, column]
+        masks.append(chosen.clone())
+    return tuple(masks)
 
 
 def _shuffle(nodes: Tensor, generator: torch.Generator) -> Tensor:

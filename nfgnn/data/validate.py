@@ -197,8 +197,11 @@ def _check_labels(
     data: Data, num_nodes: int, notes: list[str], where: str
 ) -> tuple[Tensor, list[str]]:
     names = data.get("class_names")
+    if names is not None and len(_shape(names)) != 1:
+        raise UserError(f"{where}: `class_names` must be a list of names.")
     if data.get("y") is None:
-        return torch.full((num_nodes,), UNLABELLED), list(names or [])
+        class_names = [] if names is None else [str(name) for name in names]
+        return torch.full((num_nodes,), UNLABELLED), class_names
     labels = _as_array(data.get("y"), "y", where, "biufUSO")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]

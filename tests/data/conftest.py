@@ -1,4 +1,4 @@
-"""Datasets are cached during the tests, in a folder of the tests' own."""
+"""The tests cache data sets in a folder of their own."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def cache(session_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine on which no dataset is."""
+    """An empty cache, and no data root."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("NFGNN_DATA", raising=False)
     return tmp_path / "cache" / "nfgnn"

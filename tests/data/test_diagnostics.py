@@ -1,4 +1,4 @@
-"""What is wrong with a graph is found by looking, not by its name."""
+"""Data issues are found in the graph, not by its name."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def test_twins_need_the_same_label() -> None:
     assert not bool(twins(data).any())
 
 
-def test_a_good_graph_has_no_findings() -> None:
+def test_a_clean_graph_has_no_findings() -> None:
     ring = torch.stack([torch.arange(12), (torch.arange(12) + 1) % 12])
     data = check_graph(Data(x=torch.rand(12, 3) + 0.1, edge_index=ring, y=torch.arange(12) % 2))
     assert diagnose(data) == []

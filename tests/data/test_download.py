@@ -1,4 +1,4 @@
-"""Downloads from a server on this machine: complete, checked, renamed; nothing half-done stays behind."""
+"""Downloads from a local server: complete, checked, and without partial files."""
 
 import hashlib
 import threading
@@ -13,7 +13,7 @@ import pytest
 from helpers.raw_layouts import ogb, writer_of
 
 from nfgnn.data import Entry, load, load_dataset
-from nfgnn.data.download import download, fetch
+from nfgnn.data.download import download, fetch, find_raw_files
 from nfgnn.data.registry import REGISTRY
 from nfgnn.errors import UserError
 
@@ -134,3 +134,24 @@ def test_without_network_the_files_and_the_folder_are_named(
         "NFGNN_DATA",
     ):
         assert part in message
+
+
+def test_order_of_look_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_cache: Path
+) -> None:
+    entry = REGISTRY["minesweeper"]
+    places = [tmp_path / "given", tmp_path / "environment", empty_cache / "raw"]
+    for place in places:
+        (place / entry.folder).mkdir(parents=True)
+    monkeypatch.setenv("NFGNN_DATA", str(places[1]))
+    for place in reversed(places):
+        writer_of(entry)(entry, place / entry.folder)
+        assert find_raw_files(entry, places[0]) == place / entry.folder
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_the_folder_of_a_single_class_is_found(tmp_path: Path) -> None:
+    entry = REGISTRY["minesweeper"]
+    (tmp_path / "minesweeper/raw").mkdir(parents=True)
+    writer_of(entry)(entry, tmp_path / "minesweeper/raw")
+    assert find_raw_files(entry, tmp_path) == tmp_path / "minesweeper/raw"

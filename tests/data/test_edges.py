@@ -1,4 +1,4 @@
-"""Links in any order, doubled or one-way, against a dense matrix as oracle."""
+"""Edge lists with duplicates and single directions, against a dense matrix as oracle."""
 
 import numpy as np
 import pytest
@@ -6,22 +6,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nfgnn.data.edges import MAX_NODES, undirected
-from nfgnn.data.external_sort import undirected_on_disk
 from nfgnn.errors import UserError
 
 NODES = 7
-LINKS = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=40)
+EDGES = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=40)
 
 
-def as_arrays(links: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    pairs = np.array(links, dtype=np.int64).reshape(-1, 2)
+def as_arrays(edges: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 
 
 @settings(max_examples=150, deadline=None)
-@given(LINKS)
-def test_equals_the_dense_matrix(links: list[tuple[int, int]]) -> None:
-    source, target = as_arrays(links)
+@given(EDGES)
+def test_equals_the_dense_matrix(edges: list[tuple[int, int]]) -> None:
+    source, target = as_arrays(edges)
     edge_index, weight, _ = undirected(source, target, NODES)
     dense = np.zeros((NODES, NODES), dtype=bool)
     dense[source, target] = dense[target, source] = True
@@ -31,12 +30,12 @@ def test_equals_the_dense_matrix(links: list[tuple[int, int]]) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(LINKS, st.integers(0, 2**32 - 1))
+@given(EDGES, st.integers(0, 2**32 - 1))
 def test_weights_are_summed_by_direction_and_averaged_over_both(
-    links: list[tuple[int, int]], seed: int
+    edges: list[tuple[int, int]], seed: int
 ) -> None:
-    source, target = as_arrays(links)
-    given_weight = np.random.default_rng(seed).integers(1, 9, len(links)).astype(float)
+    source, target = as_arrays(edges)
+    given_weight = np.random.default_rng(seed).integers(1, 9, len(edges)).astype(float)
     edge_index, weight, _ = undirected(source, target, NODES, given_weight)
     total = np.zeros((NODES, NODES))
     np.add.at(total, (source, target), given_weight)
@@ -47,7 +46,7 @@ def test_weights_are_summed_by_direction_and_averaged_over_both(
     assert np.allclose(weight, both[edge_index[0], edge_index[1]])
 
 
-def test_says_what_was_done() -> None:
+def test_changes_are_reported() -> None:
     source, target = as_arrays([(0, 1), (0, 1), (1, 0), (1, 2), (3, 3)])
     *_, notes = undirected(source, target, 5)
     assert notes == [
@@ -80,27 +79,3 @@ def test_node_numbers_beyond_32_bits_do_not_overflow() -> None:
 def test_more_nodes_than_can_be_indexed_are_refused() -> None:
     with pytest.raises(UserError, match="at most"):
         undirected(np.array([0]), np.array([1]), MAX_NODES + 1)
-
-
-@settings(max_examples=40, deadline=None)
-@given(LINKS, st.integers(1, 20))
-def test_on_disk_gives_the_same(
-    tmp_path_factory: pytest.TempPathFactory, links: list[tuple[int, int]], block: int
-) -> None:
-    edges = np.stack(as_arrays(links))
-    target = tmp_path_factory.mktemp("edges") / "edges.npy"
-    undirected_on_disk(edges, NODES, target, block=block)
-    expected, *_ = undirected(edges[0], edges[1], NODES)
-    assert np.array_equal(np.load(target), expected)
-    assert list(target.parent.iterdir()) == [target]
-
-
-def test_on_disk_many_buckets(tmp_path: object) -> None:
-    from pathlib import Path
-
-    rng = np.random.default_rng(0)
-    edges = rng.integers(0, 300_000, (2, 20_000))
-    target = Path(str(tmp_path)) / "edges.npy"
-    undirected_on_disk(edges, 300_000, target, block=1000)
-    expected, *_ = undirected(edges[0], edges[1], 300_000)
-    assert np.array_equal(np.load(target), expected)

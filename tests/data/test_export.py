@@ -1,4 +1,4 @@
-"""A graph written to files and read back is the same graph, down to the predictions of a saved run."""
+"""A graph that is written and read again is the same, and so are the predictions for it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Hundreds of malformed and odd inputs: each gives a checked graph or one message that names the file.
+"""Hundreds of malformed inputs: each gives a valid graph or one message that names the file.
 
 Nothing else may happen: no other exception, no file written, nothing unpickled.
 """
@@ -92,7 +92,7 @@ def in_folder(
 
 @st.composite
 def table(draw: st.DrawFn, columns: list[str]) -> bytes:
-    """A CSV file that starts out right and then suffers."""
+    """Draw a valid CSV file and damage it."""
     names = list(columns)
     for _ in range(draw(st.integers(0, 2))):
         names[draw(st.integers(0, len(names) - 1))] = draw(
@@ -216,9 +216,9 @@ ARRAYS: dict[str, Callable[[], np.ndarray]] = {
     "shape": lambda: np.array([3, 3]),
 }
 KEYS = [
-    "edges", "node_features", "node_labels", "train_masks", "val_masks", "edge_weights", "node_ids", "class_names",
-    "attr_data", "attr_indices", "attr_indptr", "attr_shape", "adj_data", "adj_indices", "adj_indptr", "adj_shape",
-    "labels",
+    "edges", "node_features", "node_labels", "train_masks", "val_masks", "edge_weights",
+    "node_ids", "class_names", "attr_data", "attr_indices", "attr_indptr", "attr_shape",
+    "adj_data", "adj_indices", "adj_indptr", "adj_shape", "labels",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Graphs that live in Python."""
+"""Graphs from Python objects."""
 
 import networkx as nx
 import numpy as np

@@ -1,3 +1,5 @@
+"""Feature scaling."""
+
 import pytest
 import torch
 

@@ -1,8 +1,10 @@
+"""Split protocols."""
+
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from nfgnn.data import load_dataset, split
+from nfgnn.data import load_dataset, observed_part, split
 from nfgnn.errors import UserError
 
 SIZES = [50, 3, 120, 27]
@@ -58,7 +60,7 @@ def test_parts_are_disjoint_cover_the_labelled_nodes_and_follow_the_seed(
 
 
 def test_the_published_masks_are_those_of_a_second_implementation() -> None:
-    """The generator of this family of papers, written out: per class a permutation, then one of all the rest."""
+    """The generator written out: a permutation per class, then one of all remaining nodes."""
     y = torch.tensor([0, 1, 0, 1, 2, 0, 1, 2, 0, 1] * 4)
     out = split(Data(y=y, num_nodes=40), "full", 3)
     g = torch.Generator().manual_seed(3)
@@ -83,7 +85,7 @@ def test_shipped_splits_are_taken_by_number(data: Data) -> None:
         split(data, "geom-gcn", 0)
 
 
-def test_mistakes_are_said_in_a_sentence(data: Data) -> None:
+def test_mistakes_have_one_message(data: Data) -> None:
     with pytest.raises(UserError, match="there is no protocol 'fulll': choose one of full, semi"):
         split(data, "fulll")
     with pytest.raises(UserError, match="does not come with a split: use another protocol"):
@@ -116,3 +118,42 @@ def test_geom_gcn_splits_of_texas(data_root) -> None:
         for s in range(10)
     ]
     assert sizes == [[87, 59, 37]] * 10
+
+
+@pytest.fixture(scope="module")
+def hidden() -> Data:
+    """A graph with the inductive split."""
+    return split(load_dataset("mixed", num_nodes=400), "inductive", 3)
+
+
+def test_it_is_semi_with_a_fifth_of_the_test_nodes_hidden(hidden: Data) -> None:
+    semi = split(hidden, "semi", 3)
+    assert torch.equal(hidden.train_mask, semi.train_mask)
+    assert torch.equal(hidden.val_mask, semi.val_mask)
+    assert torch.equal(hidden.test_mask | hidden.unobserved_mask, semi.test_mask)
+    assert not bool((hidden.test_mask & hidden.unobserved_mask).any())
+    assert int(hidden.unobserved_mask.sum()) == int(semi.test_mask.sum()) - round(
+        0.8 * int(semi.test_mask.sum())
+    )
+    assert torch.equal(hidden.unobserved_mask, split(hidden, "inductive", 3).unobserved_mask)
+    assert not torch.equal(hidden.unobserved_mask, split(hidden, "inductive", 4).unobserved_mask)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_observed_part_is_the_graph_between_observed_nodes(hidden: Data, sparse: bool) -> None:
+    data = hidden.clone()
+    dense = data.x
+    data.x = data.x.to_sparse_csr() if sparse else data.x
+    part = observed_part(data)
+    nodes = [i for i in range(data.num_nodes) if not data.unobserved_mask[i]]
+    place = {node: i for i, node in enumerate(nodes)}
+    edges = {
+        (place[a], place[b]) for a, b in data.edge_index.T.tolist() if a in place and b in place
+    }
+    assert {tuple(pair) for pair in part.edge_index.T.tolist()} == edges
+    assert part.num_nodes == len(nodes)
+    assert torch.equal(part.x.to_dense(), dense[nodes])
+    assert torch.equal(part.y, data.y[nodes])
+    for mask in ("train_mask", "val_mask", "test_mask"):
+        assert torch.equal(part[mask], data[mask][nodes])
+    assert observed_part(split(data, "semi", 0)).num_nodes == data.num_nodes

@@ -1,4 +1,4 @@
-"""The generated graph has the distribution its docstring promises."""
+"""The generated graph has the distribution of its docstring."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ def test_local_homophily_follows_the_pattern() -> None:
     assert float(degree) == pytest.approx(12, abs=0.3)
 
 
-def test_links_join_nodes_of_one_pattern() -> None:
+def test_edges_join_nodes_of_one_pattern() -> None:
     data = mixed_graph(500, shares=(0.5, 0.3, 0.2))
     assert torch.equal(data.pattern[data.edge_index[0]], data.pattern[data.edge_index[1]])
 
@@ -58,6 +58,6 @@ def test_same_seed_same_graph() -> None:
         {"no_such": 1},
     ],
 )
-def test_bad_arguments_are_refused(arguments: dict[str, object]) -> None:
+def test_invalid_arguments_are_refused(arguments: dict[str, object]) -> None:
     with pytest.raises(UserError, match="mixed"):
         load_dataset("mixed", **arguments)

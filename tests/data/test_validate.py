@@ -1,4 +1,4 @@
-"""The gate: what is mended is said, what cannot be is refused with a message that says where."""
+"""Validation fixes and reports, or refuses with a message that names the place."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import torch
 from torch_geometric.data import Data
 
 from nfgnn.data import check_graph, mixed_graph
-from nfgnn.data.features import SPARSE_SIZE
 from nfgnn.errors import UserError
 
 
@@ -19,7 +18,7 @@ def graph(**changes: object) -> Data:
     return Data(**{key: value for key, value in (parts | changes).items() if value is not None})
 
 
-def test_a_good_graph_passes_unchanged() -> None:
+def test_a_valid_graph_passes_unchanged() -> None:
     data = check_graph(graph(), name="good")
     assert torch.equal(data.edge_index, graph().edge_index)
     assert (data.name, data.metric, data.notes) == ("good", "accuracy", [])
@@ -39,7 +38,7 @@ def test_passing_twice_changes_nothing() -> None:
         )
 
 
-MENDED = {
+FIXED = {
     "dropped 1 self-loop": {"edge_index": torch.tensor([[0, 1, 1], [1, 0, 1]])},
     "merged 1 duplicate edge": {"edge_index": torch.tensor([[0, 0, 1, 2, 3], [1, 1, 0, 3, 2]])},
     "read 3 edges as undirected": {"edge_index": torch.tensor([[0, 1, 2], [1, 2, 3]])},
@@ -62,9 +61,9 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize("note", MENDED)
-def test_mended_and_said(note: str) -> None:
-    assert note in check_graph(graph(**MENDED[note])).notes
+@pytest.mark.parametrize("note", FIXED)
+def test_fixes_are_reported(note: str) -> None:
+    assert note in check_graph(graph(**FIXED[note])).notes
 
 
 REFUSED = {
@@ -91,6 +90,7 @@ REFUSED = {
     "is nan; weights must be positive": {"edge_weight": torch.full((6,), float("nan"))},
     "`train_mask` has shape": {"train_mask": torch.ones(3, dtype=torch.bool)},
     "must contain only true and false": {"train_mask": torch.tensor([0, 1, 2, 3])},
+    "`class_names` must be a list": {"class_names": torch.tensor(1)},
     "differ in shape": {
         "train_mask": torch.zeros(4, dtype=torch.bool),
         "val_mask": torch.zeros(4, 2, dtype=torch.bool),
@@ -103,7 +103,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_refused_with_a_message_that_says_where(message: str) -> None:
+def test_errors_name_the_place(message: str) -> None:
     with pytest.raises(UserError) as caught:
         check_graph(graph(**REFUSED[message]), name="mine")
     assert message in str(caught.value)
@@ -116,39 +116,7 @@ def test_a_graph_without_labels_may_be_predicted_on() -> None:
     assert data.num_classes == 0
 
 
-def test_features_are_sparse_when_mostly_zeros() -> None:
-    n, f = 1024, SPARSE_SIZE // 1024
-    x = torch.zeros(n, f)
-    x[:, 0] = 3.0
-    y, edge_index = torch.arange(n) % 2, torch.tensor([[0, 1], [1, 0]])
-    thin = check_graph(Data(x=x, y=y, edge_index=edge_index))
-    assert thin.x.layout == torch.sparse_csr
-    assert torch.equal(thin.x.to_dense(), x)
-    assert (thin.num_nodes, thin.num_features) == (n, f)
-    assert check_graph(Data(x=x + 1, y=y, edge_index=edge_index)).x.layout == torch.strided
-    assert check_graph(Data(x=x[:, :2], y=y, edge_index=edge_index)).x.layout == torch.strided
-    assert (
-        check_graph(Data(x=x.to_sparse_coo(), y=y, edge_index=edge_index)).x.layout
-        == torch.sparse_csr
-    )
-
-
-@pytest.mark.parametrize("kind", [torch.int8, torch.float64, torch.float16, torch.bool])
-def test_features_of_any_number_type(kind: torch.dtype) -> None:
-    data = check_graph(graph(x=torch.eye(4, dtype=kind)))
-    assert data.x.dtype == torch.float32
-    assert torch.equal(data.x, torch.eye(4))
-
-
-def test_a_bad_value_in_sparse_features_is_found() -> None:
-    x = torch.eye(600)
-    x[5, 5] = float("nan")
-    data = Data(x=x.to_sparse_csr(), y=torch.arange(600) % 2, edge_index=torch.tensor([[0], [1]]))
-    with pytest.raises(UserError, match="row 5, column 5"):
-        check_graph(data)
-
-
-def test_what_belongs_to_nodes_is_kept_and_what_belongs_to_edges_is_not() -> None:
+def test_other_attributes_of_nodes_are_kept() -> None:
     data = check_graph(
         graph(year=torch.arange(4), edge_attr=torch.rand(6, 2), node_ids=np.array(list("abcd")))
     )

@@ -1,4 +1,4 @@
-"""Small raw files in exactly the layouts in which the datasets are published."""
+"""Write small raw files in the layouts in which the data sets are published."""
 
 import gzip
 import pickle
@@ -15,7 +15,7 @@ Truth = dict[str, int]
 
 
 def planetoid(entry: Entry, folder: Path) -> Truth:
-    """``x, tx, allx, y, ty, ally`` pickled, ``graph`` a dictionary of lists, ``test.index`` as text."""
+    """Matrices and the dictionary ``graph`` as pickles, ``test.index`` as text."""
     labelled, train, test, features, classes = 560, 30, 40, 12, entry.classes
     name = entry.title.lower()
     allx = sparse.csr_matrix((RNG.random((labelled, features)) < 0.3).astype(np.float32))
@@ -45,7 +45,7 @@ def planetoid(entry: Entry, folder: Path) -> Truth:
 
 
 def gnn_benchmark(entry: Entry, folder: Path) -> Truth:
-    """One ``.npz`` with the CSR parts of links and features."""
+    """One ``.npz`` with the CSR parts of edges and features."""
     n, features = 30, 9
     adj = sparse.csr_matrix(np.roll(np.eye(n), 1, axis=1))
     attr = sparse.csr_matrix((RNG.random((n, features)) < 0.5).astype(np.float32))
@@ -68,8 +68,8 @@ def geom_gcn(entry: Entry, folder: Path) -> Truth:
         values = np.flatnonzero(present) if entry.name == "actor" else present.astype(int)
         rows.append(f"{i}\t{','.join(map(str, values))}\t{i % entry.classes}")
     (folder / "out1_node_feature_label.txt").write_text("\n".join(rows) + "\n")
-    links = ["node_id\tnode_id"] + [f"{i}\t{(i + 1) % n}" for i in range(n)] + ["3\t3"]
-    (folder / "out1_graph_edges.txt").write_text("\n".join(links) + "\n")
+    edges = ["node_id\tnode_id"] + [f"{i}\t{(i + 1) % n}" for i in range(n)] + ["3\t3"]
+    (folder / "out1_graph_edges.txt").write_text("\n".join(edges) + "\n")
     for file in entry.required[2:]:
         part = RNG.permutation(np.arange(n) % 3)
         masks = {
@@ -95,7 +95,7 @@ def heterophilous(entry: Entry, folder: Path) -> Truth:
 
 
 def facebook(entry: Entry, folder: Path) -> Truth:
-    """``A`` sparse and ``local_info`` [n, 7], whose second column is the gender: 1, 2, or 0 if unknown."""
+    """``A`` sparse and ``local_info`` [n, 7]; its second column is the gender: 1, 2 or 0."""
     n = 30
     a = sparse.csc_matrix(np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1))
     info = np.stack([np.arange(n) % (k + 2) for k in range(7)], axis=1)
@@ -115,9 +115,9 @@ def facebook(entry: Entry, folder: Path) -> Truth:
 def linkx(entry: Entry, folder: Path) -> Truth:
     """``edge_index``, ``node_feat`` and ``label`` [1, n], as in genius.mat and pokec.mat."""
     n, features = 30, 4
-    links = np.stack([np.arange(n), (np.arange(n) + 1) % n])
+    edges = np.stack([np.arange(n), (np.arange(n) + 1) % n])
     content = {
-        "edge_index": links,
+        "edge_index": edges,
         "node_feat": RNG.random((n, features)),
         "label": (np.arange(n) % 2)[None],
     }
@@ -154,13 +154,13 @@ def ogb_binary(entry: Entry, folder: Path) -> Truth:
     """papers100M: ``data.npz`` and ``node-label.npz``; most labels are NaN."""
     n, features = 400, 4
     (folder / "raw").mkdir(parents=True, exist_ok=True)
-    links = np.stack([np.arange(n), (np.arange(n) + 1) % n])
+    edges = np.stack([np.arange(n), (np.arange(n) + 1) % n])
     x = RNG.random((n, features)).astype(np.float32)
     counts = {"num_nodes_list": np.array([n]), "num_edges_list": np.array([n])}
     save = np.savez_compressed if folder.name.endswith("compressed") else np.savez
     save(
         folder / "raw/data.npz",
-        edge_index=links,
+        edge_index=edges,
         node_feat=x,
         node_year=np.full((n, 1), 2010),
         **counts,

@@ -25,10 +25,11 @@ def read_facebook(folder: Path, files: tuple[str, ...]) -> Data:
     # The columns of A are the rows of its transpose, which the check for CSR matrices takes.
     parts = [matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape[::-1])]
     transpose = csr_from_parts(parts, f"{path}: A").tocoo()
+    edges = np.stack([transpose.col, transpose.row]).astype(np.int64)
     info = content["local_info"].astype(np.int64)
     return Data(
         x=_one_hot(np.delete(info, _GENDER, axis=1)),
-        edge_index=torch.from_numpy(np.stack([transpose.col, transpose.row]).astype(np.int64)),
+        edge_index=torch.from_numpy(edges),
         y=torch.from_numpy(info[:, _GENDER] - 1),
     )
 
@@ -36,10 +37,12 @@ def read_facebook(folder: Path, files: tuple[str, ...]) -> Data:
 def read_linkx(folder: Path, files: tuple[str, ...]) -> Data:
     """Read genius or pokec: ``edge_index`` [2, E], ``node_feat`` [n, f] and ``label`` [1, n]."""
     content = loadmat(folder / files[0])
+    edges = content["edge_index"].astype(np.int64)
+    labels = content["label"].reshape(-1).astype(np.int64)
     return Data(
         x=torch.from_numpy(content["node_feat"]),
-        edge_index=torch.from_numpy(content["edge_index"].astype(np.int64)),
-        y=torch.from_numpy(content["label"].reshape(-1).astype(np.int64)),
+        edge_index=torch.from_numpy(edges),
+        y=torch.from_numpy(labels),
     )
 
 

@@ -57,7 +57,10 @@ def load_new_nodes(folder: str | Path, graph: Data, **options: Any) -> Data:
 def _all_ids(graph: Data, column: pa.ChunkedArray, name: str, file: str) -> NodeIds:
     """Return the ids of the graph followed by the new ones."""
     old_ids = graph.get("node_ids")
-    old = pc.cast(pa.array(np.arange(graph.num_nodes) if old_ids is None else old_ids), pa.string())
+    if old_ids is None:
+        old_ids = np.arange(graph.num_nodes)
+    # Ids are compared as text, because one source may have numbers and the other text.
+    old = pc.cast(pa.array(old_ids), pa.string())
     new = pc.cast(column.combine_chunks(), pa.string())
     existing = pc.is_in(new, value_set=old)
     if pc.any(existing).as_py():

@@ -17,7 +17,8 @@ from nfgnn.errors import UserError
 
 def is_networkx(source: Any) -> bool:
     """Return whether an object has the interface of a NetworkX graph."""
-    return all(hasattr(source, name) for name in ("nodes", "edges", "is_directed", "is_multigraph"))
+    interface = ("nodes", "edges", "is_directed", "is_multigraph")
+    return all(hasattr(source, name) for name in interface)
 
 
 def from_networkx(graph: Any, columns: Columns, x: Any = None, y: Any = None) -> Data:
@@ -77,8 +78,9 @@ def _networkx_edges(graph: Any, nodes: list[Any], weight_column: str) -> pa.Tabl
         "source": pa.array([number[source] for source, _, _ in edges], pa.int64()),
         "target": pa.array([number[target] for _, target, _ in edges], pa.int64()),
     }
-    if any(values.get(weight_column) is not None for _, _, values in edges):
-        weights = [values.get(weight_column) for _, _, values in edges]
+    weights = [values.get(weight_column) for _, _, values in edges]
+    if any(weight is not None for weight in weights):
+        # As in NetworkX, an edge without the attribute has weight 1.
         weights = [1 if weight is None else weight for weight in weights]
         table["weight"] = _to_arrow(weights, "edge attribute 'weight'")
     return pa.table(table)
@@ -110,12 +112,16 @@ def _to_arrow(values: list[Any], where: str) -> pa.Array:
 def _with_arrays(data: Data, x: Any, y: Any) -> Data:
     """Add features and labels that are passed separately; they take precedence."""
     if x is not None:
-        data.x = x if isinstance(x, torch.Tensor) or sparse.issparse(x) else np.asarray(x)
+        if not isinstance(x, torch.Tensor) and not sparse.issparse(x):
+            x = np.asarray(x)
+        data.x = x
         data.feature_names = []
     if y is not None:
-        labels = y.numpy(force=True) if isinstance(y, torch.Tensor) else y
-        if not isinstance(labels, list):
-            labels = np.asarray(labels)
-        codes, data.class_names = encode_labels(labels, "y")
+        if isinstance(y, torch.Tensor):
+            y = y.numpy(force=True)
+        # A list may contain labels of several types, which an array would turn into text.
+        if not isinstance(y, list):
+            y = np.asarray(y)
+        codes, data.class_names = encode_labels(y, "y")
         data.y = torch.from_numpy(codes)
     return data

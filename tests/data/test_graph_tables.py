@@ -1,15 +1,11 @@
-"""One's own graph from files: tables, npz, saved tensors."""
+"""A graph as a folder of tables: CSV, TSV and Parquet."""
 
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 import torch
 from pyarrow import parquet
-from safetensors.torch import save_file
-from scipy import sparse
-from torch_geometric.data import Data
 
 from nfgnn.data import load_dataset
 from nfgnn.errors import UserError
@@ -177,57 +173,3 @@ def test_a_missing_or_double_file_is_named(tmp_path: Path) -> None:
     (path / "nodes.csv").unlink()
     with pytest.raises(UserError, match=r"there is no nodes\.csv or nodes\.parquet"):
         load_dataset(path)
-
-
-def test_npz_dense_and_sparse(tmp_path: Path) -> None:
-    x = (np.random.default_rng(0).random((5, 3)) < 0.5).astype(np.float32)
-    links = {"edges": np.array([[0, 1], [1, 2]]), "node_labels": np.array(["a", "b", "", "a", "b"])}
-    matrix = sparse.csr_array(x)
-    np.savez(tmp_path / "dense.npz", node_features=x, **links)
-    for prefix in ("node_features_", "attr_", ""):
-        parts = {
-            prefix + part: getattr(matrix, part) for part in ("data", "indices", "indptr", "shape")
-        }
-        np.savez(tmp_path / "sparse.npz", **links, **parts)
-        dense, thin = load_dataset(tmp_path / "dense.npz"), load_dataset(tmp_path / "sparse.npz")
-        assert torch.equal(dense.x.to_dense(), thin.x.to_dense())
-        assert dense.y.tolist() == [0, 1, -1, 0, 1]
-
-
-@pytest.mark.parametrize("ending", ["pt", "safetensors"])
-def test_a_saved_graph_of_tensors(ending: str, tmp_path: Path) -> None:
-    content = {
-        "x": torch.rand(3, 2),
-        "edge_index": torch.tensor([[0, 1], [1, 2]]),
-        "y": torch.tensor([0, 1, 0]),
-    }
-    path = tmp_path / f"graph.{ending}"
-    torch.save(Data(**content).to_dict(), path) if ending == "pt" else save_file(content, path)
-    assert torch.equal(load_dataset(path).x, content["x"])
-
-
-class Bomb:
-    """Writes a file when it is unpickled."""
-
-    def __init__(self, target: Path) -> None:
-        self.target = target
-
-    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return Path.touch, (self.target,)
-
-
-def test_nothing_is_ever_unpickled(tmp_path: Path) -> None:
-    bomb = Bomb(tmp_path / "exploded")
-    torch.save(bomb, tmp_path / "bomb.pt")
-    labels = np.array([bomb, bomb], dtype=object)
-    np.savez(tmp_path / "bomb.npz", edges=np.array([[0, 1]]), node_labels=labels)
-    for file in ("bomb.pt", "bomb.npz"):
-        with pytest.raises(UserError, match=file):
-            load_dataset(tmp_path / file)
-    assert not (tmp_path / "exploded").exists()
-
-
-def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "graph.xlsx").touch()
-    with pytest.raises(UserError, match=r"graph\.xlsx: graphs are read from"):
-        load_dataset(tmp_path / "graph.xlsx")
