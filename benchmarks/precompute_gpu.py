@@ -1,12 +1,13 @@
-"""The terms of a large graph on one GPU: made, computed, and handed to training.
+"""Time the terms of a large graph on one GPU, and training on them.
 
-A random graph with classes is generated and sorted on the device (a node's links lead to its own class with a
-probability, features are noisy class means). The recurrence runs over all nodes in as many blocks of columns as the
-memory of the device wants (the rule of `nfgnn precompute`), the rows of labelled nodes are kept, and ScalableNFGNN is
-trained on them. Floor: the bytes of the indices and of one gathered value per entry and column, read once, at 4.3 TB/s.
+A random graph with classes is generated and sorted on the device: a node's edges lead to its own
+class with a given probability, features are noisy class means. The recurrence runs over all nodes
+in blocks of columns, planned as in `nfgnn precompute`. The rows of labelled nodes are stored, and
+ScalableNFGNN is trained on them. The lower bound of a product is the time to read the indices and
+one gathered value per entry and column once, at 4.3 TB/s.
 
     python benchmarks/precompute_gpu.py --out benchmarks/results          one H200
-    python benchmarks/precompute_gpu.py --nodes 3000 --links 30000 --features 8 --epochs 30      anywhere
+    python benchmarks/precompute_gpu.py --nodes 3000 --links 30000 --features 8 --epochs 30
 """
 
 import argparse
@@ -41,7 +42,7 @@ T = TypeVar("T")
 
 
 def timed(work: Callable[[], T], device: torch.device) -> tuple[T, float]:
-    """A result and its seconds, the device's work included."""
+    """Return a result and its seconds, including asynchronous work of the device."""
     start = time.perf_counter()
     result = work()
     if device.type == "cuda":
@@ -52,7 +53,10 @@ def timed(work: Callable[[], T], device: torch.device) -> tuple[T, float]:
 def random_operator(
     nodes: int, links: int, homophily: float, device: torch.device
 ) -> ScaledLaplacian:
-    """Node i is of class i mod 10. Links are made two-way, sorted and unique on the device."""
+    """Return a random graph whose edges are made symmetric, sorted and unique on the device.
+
+    Node i belongs to class i mod 10.
+    """
     generator = torch.Generator(device).manual_seed(0)
     options = {"generator": generator, "device": device}
     source = torch.randint(nodes, (links,), **options)
@@ -72,7 +76,7 @@ def random_operator(
 
 
 def features(nodes: int, first: int, last: int, device: torch.device) -> Tensor:
-    """Columns ``first`` to ``last`` of noisy class means."""
+    """Return columns ``first`` to ``last`` of the features: noisy class means."""
     generator = torch.Generator(device).manual_seed(first + 1)
     means = 0.2 * torch.randn(CLASSES, last - first, generator=generator, device=device)
     x = torch.randn(nodes, last - first, generator=generator, device=device)
@@ -82,7 +86,7 @@ def features(nodes: int, first: int, last: int, device: torch.device) -> Tensor:
 def error_of_first_term(
     operator: ScaledLaplacian, x: Tensor, term: Tensor, count: int = 1000
 ) -> float:
-    """Largest difference of some rows of T_1 = -Â x from their sums in float64, relative to the largest value."""
+    """Return the largest relative error of some rows of T_1 = -Â x, compared with float64."""
     rows = torch.randint(
         operator.num_nodes, (count,), generator=torch.Generator().manual_seed(1)
     ).tolist()
@@ -101,7 +105,7 @@ def error_of_first_term(
 def compute(
     args: argparse.Namespace, operator: ScaledLaplacian, device: torch.device
 ) -> dict[str, object]:
-    """All terms of all columns; the rows of labelled nodes on the host."""
+    """Compute all terms, and copy the rows of labelled nodes to the host."""
     n, entries, basis = args.nodes, operator.indices.numel(), resolve_basis("chebyshev")
     labelled = (
         torch.randperm(n, generator=torch.Generator().manual_seed(2))[: max(60, n // 20)]
@@ -151,8 +155,10 @@ def compute(
 def train(
     args: argparse.Namespace, rows: Tensor, y: Tensor, device: torch.device
 ) -> tuple[float, float, int]:
-    """Test accuracy, seconds and epochs of ScalableNFGNN on the kept rows: half for training, a quarter each to
-    stop and to test."""
+    """Train ScalableNFGNN on the stored rows; return test accuracy, seconds and epochs.
+
+    Half of the rows are for training, a quarter each for validation and test.
+    """
     torch.manual_seed(0)
     order = torch.randperm(len(y))
     parts = [part.sort().values for part in order.tensor_split([len(y) // 2, 3 * len(y) // 4])]
@@ -171,7 +177,7 @@ def train(
 
 
 def stores_agree(device: torch.device) -> float:
-    """The command's own way on a small graph: largest difference of the device's store from the CPU's."""
+    """Return the largest difference between stores of a small graph from the device and the CPU."""
     operator = random_operator(20_000, 200_000, 0.5, torch.device("cpu"))
     row = torch.repeat_interleave(torch.arange(20_000), operator.indptr.diff().long())
     data = Data(x=torch.randn(20_000, 16), edge_index=torch.stack([row, operator.indices.long()]))
@@ -206,12 +212,12 @@ def report(args: argparse.Namespace, device: torch.device) -> list[str]:
         ("sparse product, best and mean", f"{best:.2f} ms, {mean:.2f} ms"),
         ("floor of indices and gathers", f"{floor:.2f} ms"),
         ("share of the floor", f"{100 * floor / best:.0f} %"),
-        ("all terms, with preparation and kept rows", f"{everything:.2f} s"),
-        ("of which keeping rows", f"{made['keep']:.2f} s"),
+        ("all terms, with preparation and stored rows", f"{everything:.2f} s"),
+        ("of which copying rows", f"{made['keep']:.2f} s"),
         ("peak device memory", f"{peak:.1f} GiB"),
         ("error of T_1 against float64, 1000 rows", f"{made['error']:.1e}"),
         ("small store, device against CPU", f"{agreement:.1e} ({check:.1f} s)"),
-        ("training on the kept rows", f"{len(y):,} rows, {epochs} epochs, {training:.1f} s"),
+        ("training on the stored rows", f"{len(y):,} rows, {epochs} epochs, {training:.1f} s"),
         ("test accuracy (chance 0.1)", f"{accuracy:.3f}"),
     ]
     lines = [

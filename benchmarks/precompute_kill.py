@@ -1,7 +1,8 @@
-"""`nfgnn precompute` killed by SIGKILL at ten random times, in the sort and in the terms: are the stores the same?
+"""Kill `nfgnn precompute` at random times and compare the resumed stores with a complete one.
 
-Writes a random graph, makes a store without interruption, and then one store for every moment: the command is
-started, killed at a random time, and run again to its end. All files of the two stores must be equal, byte for byte.
+Writes a random graph and creates a store without interruption. Then, for each of ten times, the
+command is started, killed by SIGKILL, and run again to its end. All files of the two stores must be
+equal, byte for byte.
 
 Run: ``python benchmarks/precompute_kill.py [--out benchmarks/results/precompute_kill.md]``.
 """
@@ -19,22 +20,13 @@ from precompute_large import write_graph
 
 
 def command(graph: Path, store: Path, memory: str) -> list[str]:
-    program = [
-        sys.executable,
-        "-m",
-        "nfgnn",
-        "precompute",
-        str(graph),
-        "--out",
-        str(store),
-        "--device",
-        "cpu",
-    ]
-    return [*program, "--memory", memory, "--K", "10", "--json"]
+    program = [sys.executable, "-m", "nfgnn", "precompute", str(graph)]
+    options = ["--out", str(store), "--device", "cpu", "--memory", memory, "--K", "10", "--json"]
+    return [*program, *options]
 
 
-def begun(line: list[str], store: Path) -> "subprocess.Popen[bytes]":
-    """Start the command and wait until it has made its plan."""
+def start(line: list[str], store: Path) -> "subprocess.Popen[bytes]":
+    """Start the command and wait until its plan is written."""
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None and not (store / "work/plan.json").is_file():
         time.sleep(0.005)
@@ -42,12 +34,12 @@ def begun(line: list[str], store: Path) -> "subprocess.Popen[bytes]":
 
 
 def stage(store: Path) -> str:
-    """What a killed command was at."""
+    """Return the stage at which a command was killed."""
     work = store / "work"
     if (store / "manifest.json").is_file():
-        return "done, tidying up"
+        return "finished, deleting work files"
     if (store / "terms.npy").is_file():
-        return "rows put together"
+        return "assembling rows"
     if not (work / "graph/indices.npy").is_file():
         return "sort"
     if not (work / "scaling.json").is_file():
@@ -66,7 +58,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         graph, whole = Path(scratch) / "graph", Path(scratch) / "whole"
         write_graph(graph, args.nodes, 10 * args.nodes, 32, 0.05, 0.4)
-        process, seconds = begun(command(graph, whole, args.memory), whole), -time.perf_counter()
+        process, seconds = start(command(graph, whole, args.memory), whole), -time.perf_counter()
         if process.wait():
             sys.exit("the command failed without being killed")
         seconds += time.perf_counter()
@@ -74,7 +66,7 @@ def main() -> None:
         for moment in range(args.moments):
             store = Path(scratch) / f"store-{moment}"
             process, after = (
-                begun(command(graph, store, args.memory), store),
+                start(command(graph, store, args.memory), store),
                 rng.random() * seconds,
             )
             try:
@@ -89,13 +81,19 @@ def main() -> None:
             rows.append(f"| {after:.1f} | {at} | {'equal' if same else 'DIFFERENT'} |")
             print(rows[-1], flush=True)
             shutil.rmtree(store)
-    text = "\n".join([
-        "# Precompute killed at random times", "",
-        f"{args.nodes:,} nodes, {10 * args.nodes:,} links, 32 features, K = 10, `--memory {args.memory}`; "
-        f"{seconds:.1f} s after the plan without interruption.", "",
-        f"Command: `python benchmarks/precompute_kill.py {' '.join(sys.argv[1:])}`", "",
-        "| killed after the plan by: s | at | store after the second run |", "|---|---|---|", *rows,
-    ])  # fmt: skip
+    lines = [
+        "# Precompute killed at random times",
+        "",
+        f"{args.nodes:,} nodes, {10 * args.nodes:,} edges, 32 features, K = 10, "
+        f"`--memory {args.memory}`; {seconds:.1f} s after the plan without interruption.",
+        "",
+        f"Command: `python benchmarks/precompute_kill.py {' '.join(sys.argv[1:])}`",
+        "",
+        "| seconds from the plan to the kill | stage | store after the second run |",
+        "|---|---|---|",
+        *rows,
+    ]
+    text = "\n".join(lines)
     print(text)
     if args.out:
         args.out.write_text(text + "\n", encoding="utf-8")

@@ -1,11 +1,12 @@
-"""A graph that does not fit: from Parquet files to a store in a budget of memory, watched from outside.
+"""Precompute a graph that exceeds the memory budget, and measure memory and time from outside.
 
-Writes a random graph with classes (a node's links lead to its own class with a probability, features are noisy class
-means, few nodes have a label) to Parquet in bounded memory, runs `nfgnn precompute` on it as a process of its own, and
-states the peak of that process' resident memory (children included, from /proc, every 20 ms) and the time of a
-sparse product beside an in-memory product of the same size.
+Writes a random graph with classes to Parquet in bounded memory: a node's edges lead to its own
+class with a given probability, features are noisy class means, few nodes are labelled. Then runs
+`nfgnn precompute` on it in a process and reports the peak of its resident memory (with children,
+from /proc, every 20 ms), and the time of a sparse product next to an in-memory product of the same
+size.
 
-Run: ``python benchmarks/precompute_large.py --scratch /tmp/large [--out benchmarks/results/precompute_large.md]``.
+Run: ``python benchmarks/precompute_large.py --scratch /tmp/large [--out FILE.md]``.
 """
 
 import argparse
@@ -28,7 +29,7 @@ BLOCK = 2**17
 def write_graph(
     folder: Path, nodes: int, links: int, features: int, labelled: float, homophily: float
 ) -> None:
-    """``nodes.parquet`` and ``edges.parquet``; node i is of class i mod 10."""
+    """Write ``nodes.parquet`` and ``edges.parquet``; node i belongs to class i mod 10."""
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / "done").is_file():
         return
@@ -62,7 +63,7 @@ def write_graph(
 
 
 def tree_bytes(root: int) -> int:
-    """Resident memory of a process and all below it."""
+    """Return the resident memory of a process and its descendants."""
     parents: dict[int, list[int]] = {}
     sizes: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
@@ -82,7 +83,7 @@ def tree_bytes(root: int) -> int:
 
 
 def watched(command: list[str]) -> tuple[dict[str, object], int, float]:
-    """Run a command that prints one JSON object; its peak of memory and its seconds."""
+    """Run a command that prints a JSON object; return the object, peak memory and seconds."""
     start, peak = time.perf_counter(), 0
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     while process.poll() is None:
@@ -95,7 +96,7 @@ def watched(command: list[str]) -> tuple[dict[str, object], int, float]:
 
 
 def reference(nodes: int, entries: int, width: int) -> None:
-    """Seconds of an in-memory torch CSR product of this size: the best of three."""
+    """Print the seconds of an in-memory torch CSR product of this size: the best of three."""
     import torch
 
     degree = entries // nodes
@@ -127,16 +128,27 @@ def measure(args: argparse.Namespace, nodes: int) -> dict[str, float]:
         [sys.executable, __file__, "--reference", str(nodes), str(entries), str(args.features)]
     )
     terms = stages["computing terms"]
+    sorting = sum(s for stage, s in stages.items() if "links" in stage or "edges" in stage)
     ours = terms / plan["products"] / entries / plan["width"]
     plain = base["seconds"] / base["entries"] / args.features
     if not args.keep:
         subprocess.run(["rm", "-rf", str(graph), str(store)], check=True)
     return {
-        "nodes": nodes, "entries": entries, "cut": plan["cut"], "blocks": plan["blocks"], "width": plan["width"],
-        "peak": peak, "planned": plan["memory_bytes"], "seconds": seconds, "expected": plan["seconds"], "terms": terms,
-        "sort": sum(s for name, s in stages.items() if "links" in name), "ours": 1e9 * ours, "plain": 1e9 * plain,
+        "nodes": nodes,
+        "entries": entries,
+        "cut": plan["cut"],
+        "blocks": plan["blocks"],
+        "width": plan["width"],
+        "peak": peak,
+        "planned": plan["memory_bytes"],
+        "seconds": seconds,
+        "expected": plan["seconds"],
+        "terms": terms,
+        "sort": sorting,
+        "ours": 1e9 * ours,
+        "plain": 1e9 * plain,
         "store": plan["store_bytes"],
-    }  # fmt: skip
+    }
 
 
 def lines(args: argparse.Namespace, rows: list[dict[str, float]]) -> list[str]:
@@ -147,21 +159,22 @@ def lines(args: argparse.Namespace, rows: list[dict[str, float]]) -> list[str]:
         for x in Path("/proc/cpuinfo").read_text().splitlines()
         if "model name" in x
     )
-    head = "| nodes | entries | cut | blocks × columns | peak memory: GB | planned: GB | all: s | expected: s | "
-    head += (
-        "sort: s | terms: s | ns per entry and column | in-memory product: ns | ratio | store: GB |"
-    )
+    head = "| nodes | entries | cut | blocks × columns | peak memory: GB | planned: GB | all: s "
+    head += "| expected: s | sort: s | terms: s | ns per entry and column "
+    head += "| in-memory product: ns | ratio | store: GB |"
+    threads = torch.get_num_threads()
     out = [
-        "# Precompute in a budget of memory",
+        "# Precompute within a memory budget",
         "",
-        f"`nfgnn precompute` with `--memory {args.memory} --K {args.K}`: {args.features} features, mean degree "
-        f"{args.degree}, {100 * args.labelled:g} % of the nodes labelled and kept. Peak: resident memory of the process"
-        " and its children, read from outside every 20 ms. *Terms* is the whole stage, with reading the graph and "
-        "writing the kept rows; the column beside it divides it by products, entries and columns. The in-memory "
-        "product is `torch.mm` of a CSR matrix of the same size at full width, the best of three.",
+        f"`nfgnn precompute` with `--memory {args.memory} --K {args.K}`: {args.features} features, "
+        f"mean degree {args.degree}, {100 * args.labelled:g} % of the nodes labelled and stored. "
+        "Peak: resident memory of the process and its children, read from outside every 20 ms. "
+        "*Terms* is the whole stage, including reading the graph and writing the stored rows; the "
+        "next column is this time divided by products, entries and columns. The in-memory product "
+        "is `torch.mm` of a CSR matrix of the same size at full width, the best of three.",
         "",
-        f"Machine: {os.cpu_count()} cores ({torch.get_num_threads()} threads) of {model}, shared; torch "
-        f"{torch.__version__}, Python {platform.python_version()}.",
+        f"Machine: {os.cpu_count()} cores ({threads} threads) of {model}, shared; "
+        f"torch {torch.__version__}, Python {platform.python_version()}.",
         "",
         f"Command: `python benchmarks/precompute_large.py {' '.join(sys.argv[1:])}`",
         "",

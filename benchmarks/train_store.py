@@ -1,9 +1,10 @@
-"""Train ScalableNFGNN on a large store: rows per second, time waited for them, accuracy against chance, peak memory.
+"""Train ScalableNFGNN on a large store: speed, waiting time, accuracy, peak memory.
 
     python benchmarks/train_store.py STORE --set epochs=5 --threads 2
 
-The store is that of ``benchmarks/precompute_large.py``. Writes ``benchmarks/results/train_store.md``. The order of the
-rows, their reading and the training are those of ``nfgnn train STORE``; the run folder is thrown away.
+The store is one of ``benchmarks/precompute_large.py``. Writes
+``benchmarks/results/train_store.md``. Rows are read and trained on as by ``nfgnn train STORE``;
+the run folder is deleted.
 """
 
 import argparse
@@ -31,15 +32,8 @@ def main() -> None:
     arguments = parser.parse_args()
     store = Store.open(arguments.store)
     options = [word for setting in arguments.set for word in ("--set", setting)]
-    command = [
-        "train",
-        str(arguments.store.resolve()),
-        "--protocol",
-        arguments.protocol,
-        "--runs",
-        "1",
-        *options,
-    ]
+    protocol = ["--protocol", arguments.protocol, "--runs", "1"]
+    command = ["train", str(arguments.store.resolve()), *protocol, *options]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "-m", "nfgnn", *command, "--out", f"{folder}/run", "--json"],
@@ -55,11 +49,13 @@ def main() -> None:
     words = " ".join(
         ["python benchmarks/train_store.py STORE", *options, f"--threads {arguments.threads}"]
     )
+    seconds = metrics["seconds"] / metrics["epochs"]
     rows = {
         "store": f"{manifest.num_rows:,} rows of {manifest.num_nodes:,} nodes, K = {manifest.K}, "
-        f"{manifest.num_features} features, {manifest.dtype}: {row_bytes * manifest.num_rows / 1e9:.2f} GB",
+        f"{manifest.num_features} features, {manifest.dtype}: "
+        f"{row_bytes * manifest.num_rows / 1e9:.2f} GB",
         "machine": machine(arguments.threads),
-        "epochs": f"{metrics['epochs']}, {metrics['seconds'] / metrics['epochs']:.1f} s each, validation included",
+        "epochs": f"{metrics['epochs']}, {seconds:.1f} s each, validation included",
         "training rows per second": f"{metrics['rows_per_second']:,.0f} "
         f"({metrics['rows_per_second'] * row_bytes / 1e6:,.0f} MB/s)",
         "time waited for rows": f"{100 * metrics['waited']:.1f} %",
