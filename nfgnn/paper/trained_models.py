@@ -16,8 +16,8 @@ from nfgnn.paper.table_plan import FIRST_REPORT_SEED
 from nfgnn.progress import Progress
 from nfgnn.training import (
     Graph,
+    InMemory,
     InProcess,
-    Results,
     RunConfig,
     RunResult,
     RunSpec,
@@ -46,34 +46,21 @@ class Fit:
     basis: str
 
 
-class _Fits(Results):
-    """The fits of one configuration, by seed."""
-
-    def __init__(self) -> None:
-        self.by_seed: dict[int, Fit] = {}
-
-    def missing(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
-        return [spec for spec in specs if spec.seed not in self.by_seed]
-
-    def pack(self, result: RunResult) -> Fit:
-        classifier = result.classifier
-        data = result.data
-        model = classifier.model_
-        conv = model.filter
-        correct = classifier.predict(data) == data.y
-        return Fit(
-            seed=result.spec.seed,
-            accuracy=float(correct[data.test_mask].double().mean()),
-            correct=correct,
-            test_mask=data.test_mask,
-            coefficients=classifier.coefficients(data) if model.has_coefficients else None,
-            shared=conv.gate.gamma.detach().cpu() if isinstance(conv, NFConv) else None,
-            basis=str(conv.basis) if isinstance(conv, NFConv | PolyConv) else "",
-        )
-
-    def store(self, spec: RunSpec, packed: Fit) -> str:
-        self.by_seed[spec.seed] = packed
-        return ""
+def _fit(result: RunResult) -> Fit:
+    classifier = result.classifier
+    data = result.data
+    model = classifier.model_
+    conv = model.filter
+    correct = classifier.predict(data) == data.y
+    return Fit(
+        seed=result.spec.seed,
+        accuracy=float(correct[data.test_mask].double().mean()),
+        correct=correct,
+        test_mask=data.test_mask,
+        coefficients=classifier.coefficients(data) if model.has_coefficients else None,
+        shared=conv.gate.gamma.detach().cpu() if isinstance(conv, NFConv) else None,
+        basis=str(conv.basis) if isinstance(conv, NFConv | PolyConv) else "",
+    )
 
 
 class TrainedModels:
@@ -98,7 +85,7 @@ class TrainedModels:
         self._progress = progress or Progress("figures", quiet=True)
         self._settings = settings
         self._graphs: dict[str, Graph] = {}
-        self._fits: dict[tuple[Any, ...], _Fits] = {}
+        self._fits = InMemory(_fit)
 
     def available(self, datasets: Sequence[str]) -> list[str]:
         """Return the datasets that need no download, under their canonical names."""
@@ -135,10 +122,9 @@ class TrainedModels:
         config = RunConfig.resolve(model, options, graph.name, protocol, "paper")
         seeds = range(FIRST_REPORT_SEED, FIRST_REPORT_SEED + (runs or self.runs))
         specs = [RunSpec(graph, protocol, seed, config) for seed in seeds]
-        results = self._fits.setdefault((dataset, model, *sorted(settings.items())), _Fits())
-        if results.missing(specs):
-            raise_first(execute(specs, results, InProcess(), self._progress))
-        return [results.by_seed[seed] for seed in seeds]
+        if self._fits.missing(specs):
+            raise_first(execute(specs, self._fits, InProcess(), self._progress))
+        return [self._fits.find(spec) for spec in specs]
 
 
 def shared_coefficients(fits: Sequence[Fit]) -> Tensor:

@@ -8,18 +8,18 @@ import pytest
 import torch
 
 from nfgnn.paper.studies import mixed_patterns
-from nfgnn.paper.studies.mixed_patterns import OracleGate, PatternScores, markdown, run_spec
+from nfgnn.paper.studies.mixed_patterns import OracleGate, markdown, pattern_scores, run_spec
 from nfgnn.progress import Progress
-from nfgnn.training import InProcess, execute, summarise
+from nfgnn.training import InMemory, InProcess, execute, summarise
 
 RESULTS = Path(__file__).parents[2] / "results"
 
 
 def scores(name: str, seed: int, **graph: Any) -> dict[str, float]:
-    results = PatternScores()
+    results = InMemory(pattern_scores)
     spec = run_spec(name, seed, **graph)
     assert not execute([spec], results, InProcess(), Progress("", quiet=True), "cpu")
-    return results.by_seed[seed]
+    return results.find(spec)
 
 
 def test_the_oracle_has_one_filter_per_true_pattern() -> None:

@@ -9,7 +9,7 @@ import pytest
 from nfgnn.data import load_dataset, split
 from nfgnn.errors import UserError
 from nfgnn.paper.search import preset_search, rounds
-from nfgnn.paper.search.preset_search import Round, halve_validation, run_preset_search
+from nfgnn.paper.search.preset_search import Task, halve_validation, run_preset_search
 from nfgnn.paper.search.results import Result, SearchResults
 from nfgnn.paper.search.rounds import SEARCH, Cell, cells_of, families_of
 from nfgnn.training import execution, presets
@@ -27,7 +27,7 @@ def test_committed_search_is_complete(committed: SearchResults) -> None:
     tasks = [(r, c, f) for r in SEARCH for c in cells_of(r) for f in families_of(r)]
     assert len(tasks) > 300
     for round, cell, family in tasks:
-        counts = Round(round, committed).count_missing(cell, family)
+        counts = Task(round, cell, family, committed).count_missing()
         assert counts == (0, 0), (round, cell, family)
     victim = next(
         result
@@ -37,7 +37,7 @@ def test_committed_search_is_complete(committed: SearchResults) -> None:
     del committed._best[victim.key]
     try:
         missing = [
-            Round(round, committed).count_missing(cell, family)[0]
+            Task(round, cell, family, committed).count_missing()[0]
             for round, cell, family in tasks
             if (cell, family) == (victim.cell, victim.family)
         ]
@@ -130,7 +130,7 @@ def test_more_seeds_are_added_to_those_of_a_result(tmp_path: Path) -> None:
     results = SearchResults(tmp_path / "search.parquet")
     config = {"model": "PolyGNN", "lr": 0.01}
     results.add([Result(*CELL, "global", 2, config, [0.5], [0.4], [7])])
-    found = Round("wide", results)._result(CELL, "global", 2, config, 1, [(0.7, 0.6, 9)])
+    found = Task("wide", CELL, "global", results)._result(2, config, [(0.7, 0.6, 9)])
     assert (found.val, found.test, found.epochs) == ([0.5, 0.7], [0.4, 0.6], [7, 9])
     assert found.val_mean() == pytest.approx(60)
     assert found.val_mean(1) == pytest.approx(50)
@@ -148,9 +148,9 @@ def test_validation_nodes_are_halved() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": ("first",)}, "no round 'first'"),
-        ({"cells": ["cora"]}, "no cell 'cora'"),
-        ({"families": ["GCN"]}, "no family 'GCN'"),
+        ({"rounds": ("first",)}, "no round of the preset search 'first'"),
+        ({"cells": ["cora"]}, "no cell of the preset search 'cora'"),
+        ({"families": ["GCN"]}, "no family of the preset search 'GCN'"),
     ],
 )
 def test_unknown_names_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:

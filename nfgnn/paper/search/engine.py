@@ -1,21 +1,22 @@
-"""What all searches share: samplers that propose settings, and an evaluation that scores them.
+"""What all searches share: the evaluation of configurations on search seeds.
 
-A search is a sampler, an evaluation on search seeds, a store of records and a selection rule.
+A search proposes configurations, evaluates them, keeps every run as a record, and selects the best.
 ``nfgnn tune`` (:mod:`~nfgnn.paper.search.tune`) and the search of the shipped presets
-(:mod:`~nfgnn.paper.search.preset_search`) differ in the sampler and in the rule.
+(:mod:`~nfgnn.paper.search.preset_search`) differ in what they propose and in the rule.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from nfgnn.progress import Progress
 from nfgnn.training import (
+    Failure,
     Graph,
     InProcess,
     Record,
     RecordResults,
     Records,
+    Results,
     RunConfig,
     RunSpec,
     device_name,
@@ -23,32 +24,6 @@ from nfgnn.training import (
     machine_name,
     raise_first,
 )
-
-Evaluate = Callable[[Sequence[RunConfig]], list[list[Record]]]
-"""Returns the runs of every configuration, in the order of the search seeds."""
-
-
-class Sampler(Protocol):
-    """Proposes configurations."""
-
-    def ask(self) -> list[RunConfig]:
-        """Return the next batch, whose configurations share the model's shape; empty at the end."""
-
-    def tell(self, runs: Sequence[Sequence[Record]]) -> None:
-        """Receive the runs of the last batch."""
-
-
-def sample(sampler: Sampler, evaluate: Evaluate) -> Iterator[list[list[Record]]]:
-    """Evaluate batch after batch and yield the runs of each."""
-    while batch := sampler.ask():
-        runs = evaluate(batch)
-        sampler.tell(runs)
-        yield runs
-
-
-def mean(runs: Sequence[Record], metric: str) -> float:
-    """Return the mean of a metric over the runs of a configuration."""
-    return sum(run.metrics[metric] for run in runs) / len(runs)
 
 
 @dataclass(frozen=True)
@@ -74,20 +49,18 @@ class Evaluator:
     def evaluate(self, configs: Sequence[RunConfig], seeds: Sequence[int]) -> list[list[Record]]:
         """Return the runs of every configuration on the seeds, training those that are missing.
 
-        A run that diverges gets the worst possible scores.
+        A run that diverges gets the worst possible scores. Configurations that share the model's
+        shape are trained together where the device allows it.
         """
-        specs = [
-            RunSpec(self.graph, self.protocol, seed, config) for config in configs for seed in seeds
-        ]
+        specs = []
+        for config in configs:
+            specs += [RunSpec(self.graph, self.protocol, seed, config) for seed in seeds]
         results = RecordResults(self.records, self.device, self.score_test)
         recorded = len(specs) - len(results.missing(specs))
         if recorded:
             self.progress.advance(recorded, "already trained", recorded)
-        failures = execute(
-            specs, results, InProcess(), self.progress, self.device, start_progress=False
-        )
-        raise_first([failure for failure in failures if not failure.diverged])
-        self.records.add([self._worst(failure.spec) for failure in failures])
+        diverged = run_specs(specs, results, self.progress, self.device)
+        self.records.add([self._worst(failure.spec) for failure in diverged])
         runs = []
         for config in configs:
             settings = config.to_dict()
@@ -110,3 +83,17 @@ class Evaluator:
             device=device_name(self.device),
             machine=machine_name(),
         )
+
+
+def run_specs(
+    specs: Sequence[RunSpec], results: Results, progress: Progress, device: str
+) -> list[Failure]:
+    """Execute runs and return those that diverged. Other failures are raised."""
+    failures = execute(specs, results, InProcess(), progress, device, start_progress=False)
+    raise_first([failure for failure in failures if not failure.diverged])
+    return failures
+
+
+def mean(runs: Sequence[Record], metric: str) -> float:
+    """Return the mean of a metric over the runs of a configuration."""
+    return sum(run.metrics[metric] for run in runs) / len(runs)

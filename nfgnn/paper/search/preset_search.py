@@ -7,16 +7,15 @@ of ``results/search.parquet``, and a finished one is not trained again, so an in
 resumes where it stopped.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch_geometric.data import Data
 
-from nfgnn.errors import UserError
+from nfgnn.errors import unknown_name
 from nfgnn.paper.find_graph import find_graph
-from nfgnn.paper.search.engine import Evaluator
+from nfgnn.paper.search.engine import Evaluator, run_specs
 from nfgnn.paper.search.preset_files import write_presets
 from nfgnn.paper.search.results import Result, SearchResults
 from nfgnn.paper.search.rounds import (
@@ -34,17 +33,7 @@ from nfgnn.paper.search.rounds import (
     shipped,
 )
 from nfgnn.progress import Progress
-from nfgnn.training import (
-    InProcess,
-    Record,
-    Records,
-    Results,
-    RunConfig,
-    RunResult,
-    RunSpec,
-    execute,
-    raise_first,
-)
+from nfgnn.training import InMemory, Record, Records, RunConfig, RunResult, RunSpec
 
 Scores = tuple[float, float, int]
 """Validation and test accuracy of a run, and its number of epochs."""
@@ -85,201 +74,203 @@ def run_preset_search(
     """
     progress = progress or Progress("presets", quiet=True)
     found = SearchResults(results)
-    tasks = _tasks(rounds, cells, families)
+    tasks = _tasks(found, rounds, cells, families)
     lines: list[str] = []
     if missing:
-        for round, cell, family in tasks:
-            counts = Round(round, found).count_missing(cell, family)
-            if any(counts):
-                lines.append(_describe(round, cell, family, counts))
+        for task in tasks:
+            drawn, finalists = task.count_missing()
+            if drawn:  # the finalists are not known before all draws are trained
+                lines.append(f"{task}: {drawn} draws")
+            elif finalists:
+                lines.append(f"{task}: {finalists} finalists")
         return lines
     if not from_records:
         with Records(storage) as records:
-            for round, cell, family in tasks:
-                search = Round(round, found)
-                if any(search.count_missing(cell, family)):
-                    graph = find_graph(cell.dataset, root)
-                    evaluator = Evaluator(graph, cell.protocol, records, progress, device, True)
-                    best = search.run(cell, family, evaluator)
-                    lines.append(f"{round} {cell} {family}: validation accuracy {best:.2f} %")
+            for task in tasks:
+                if any(task.count_missing()):
+                    graph = find_graph(task.cell.dataset, root)
+                    protocol = task.cell.protocol
+                    best = task.run(Evaluator(graph, protocol, records, progress, device, True))
+                    lines.append(f"{task}: validation accuracy {best:.2f} %")
     if write:
         lines += write_presets(found.rows, presets, results.with_suffix(".md"))
     return lines
 
 
-def _tasks(
-    rounds: Sequence[str], cells: Sequence[str] | None, families: Sequence[str] | None
-) -> list[tuple[str, Cell, str]]:
-    """Return round, cell and family of everything that was asked for."""
-    known_cells = {str(cell) for cell in cells_of("wide")}
-    for kind, given, known in (
-        ("round", rounds, set(ROUNDS)),
-        ("cell", cells or (), known_cells),
-        ("family", families or (), set(FAMILIES)),
-    ):
-        for name in given:
-            if name not in known:
-                choices = ", ".join(sorted(known))
-                raise UserError(f"the preset search has no {kind} '{name}': choose from {choices}")
-    tasks = []
-    for round in rounds:
-        for cell in cells_of(round):
-            if cells is None or str(cell) in cells:
-                wanted = [f for f in families_of(round) if families is None or f in families]
-                tasks += [(round, cell, family) for family in wanted]
-    return tasks
-
-
-def _describe(round: str, cell: Cell, family: str, counts: tuple[int, int]) -> str:
-    drawn, finalists = counts
-    if drawn:  # the finalists are not known before all draws are trained
-        return f"{round} {cell} {family}: {drawn} draws"
-    return f"{round} {cell} {family}: {finalists} finalists"
-
-
-class Round:
-    """One round of the search, on all that is known so far.
+class Task:
+    """One round of the search in one cell, for one family.
 
     Args:
-        name: one of :data:`~nfgnn.paper.search.rounds.ROUNDS`.
-        results: the results, to which new ones are added.
+        round: one of :data:`~nfgnn.paper.search.rounds.ROUNDS`.
+        cell: graph and protocol.
+        family: one of :data:`~nfgnn.paper.search.rounds.FAMILIES`.
+        results: all results so far, to which new ones are added.
     """
 
-    def __init__(self, name: str, results: SearchResults) -> None:
-        self.name = name
+    def __init__(self, round: str, cell: Cell, family: str, results: SearchResults) -> None:
+        self.round = round
+        self.cell = cell
+        self.family = family
         self.results = results
-        self.last_stage = 3 if name == "held" else 2
+        self.last_stage = 3 if round == "held" else 2
 
-    def seeds(self, cell: Cell, family: str) -> tuple[range, range]:
+    def __str__(self) -> str:
+        return f"{self.round} {self.cell} {self.family}"
+
+    def seeds(self) -> tuple[range, range]:
         """Return the seeds of the draws and of the finalists."""
-        few, many = seeds_of(cell, self.name)
-        if self.name == "contained":  # as many as the other finalists have
-            finalists = self.results.finalists(cell, family)
+        few, many = seeds_of(self.cell, self.round)
+        if self.round == "contained":
+            # As many as the other finalists have.
+            finalists = self.results.finalists(self.cell, self.family)
             many = range(max(result.num_seeds for result in finalists))
         return few, many
 
-    def finalists(self, cell: Cell, family: str) -> list[Config]:
+    def finalists(self) -> list[Config]:
         """Return the configurations for the last stage.
 
         They are the best of this round's draws, and the shipped preset from the third round on.
         """
-        if self.name == "final":
-            return [result.config for result in self.results.finalists(cell, family)[:4]]
-        if self.name == "held":
-            return self._best_of_every_structure(cell, family)[:8]
-        if self.name == "contained":
+        known = self.results.finalists(self.cell, self.family)
+        if self.round == "final":
+            return [result.config for result in known[:4]]
+        if self.round == "held":
+            return _best_of_every_structure(known)[:8]
+        preset = shipped(self.cell, self.family)
+        if self.round == "contained":
             others: list[Config] = []
             for model in CONTAINED:
-                finalists = self.results.finalists(cell, model)[:3]
-                others += [_with_filter(family, result.config) for result in finalists]
-            return [*others, shipped(cell, family)]
-        few, _ = self.seeds(cell, family)
-        tried: list[tuple[float, Config]] = []
-        for configs in draws(cell, family, self.name):
-            for config in configs:
-                result = self.results.find(cell, family, 1, config)
-                assert result is not None, "finalists are chosen when all draws are trained"
-                tried.append((round(result.val_mean(len(few)), 6), config))
-        tried.sort(key=lambda item: -item[0])
-        count = 3 if cell.is_large or self.name == "raw" else 5
-        best = [config for _, config in tried[:count]]
-        return best if self.name in ("wide", "narrow") else [*best, shipped(cell, family)]
+                best = self.results.finalists(self.cell, model)[:3]
+                others += [_with_filter(self.family, result.config) for result in best]
+            return [*others, preset]
+        few, _ = self.seeds()
+        drawn = [config for configs in self._draws() for config in configs]
+        drawn.sort(key=lambda config: -self._mean(config, len(few)))
+        count = 3 if self.cell.is_large or self.round == "raw" else 5
+        if self.round in ("wide", "narrow"):
+            return drawn[:count]
+        return [*drawn[:count], preset]
 
-    def _best_of_every_structure(self, cell: Cell, family: str) -> list[Config]:
-        """Return all finalists: the best of every structure, then the others.
+    def _draws(self) -> list[list[Config]]:
+        return draws(self.cell, self.family, self.round)
 
-        Those with more seeds come first.
-        """
-        found = sorted(
-            self.results.finalists(cell, family),
-            key=lambda result: (-len(result.val), -round(result.val_mean(100), 6)),
-        )
-        distinct: list[Config] = []
-        for result in found:
-            config = RunConfig.from_dict(result.config).to_dict()
-            if config not in distinct:
-                distinct.append(config)
-        first = [group[0] for group in group_by_structure(distinct)]
-        return [*first, *(config for config in distinct if config not in first)]
+    def _find(self, stage: int, config: Config) -> Result | None:
+        return self.results.find(self.cell, self.family, stage, config)
 
-    def count_missing(self, cell: Cell, family: str) -> tuple[int, int]:
+    def _mean(self, config: Config, seeds: int) -> float:
+        """Return the mean of a draw. Means that only differ by rounding are equal."""
+        result = self._find(1, config)
+        assert result is not None, "finalists are chosen when all draws are trained"
+        return round(result.val_mean(seeds), 6)
+
+    def count_missing(self) -> tuple[int, int]:
         """Return how many draws, and how many finalists among those trained, lack results."""
-        few, many = self.seeds(cell, family)
-        tried = [config for configs in draws(cell, family, self.name) for config in configs]
-        drawn = len(self._missing(cell, family, 1, tried, few))
+        few, many = self.seeds()
+        drawn = sum(len(self._missing(1, configs, few)) for configs in self._draws())
         if drawn:
             return drawn, 0
         # The shipped preset changes with every search, so it does not count.
-        finalists = [c for c in self.finalists(cell, family) if c != shipped(cell, family)]
-        return 0, len(self._missing(cell, family, self.last_stage, finalists, many))
+        preset = shipped(self.cell, self.family)
+        finalists = [config for config in self.finalists() if config != preset]
+        return 0, len(self._missing(self.last_stage, finalists, many))
 
-    def _missing(
-        self, cell: Cell, family: str, stage: int, configs: Sequence[Config], seeds: range
-    ) -> list[Config]:
+    def _missing(self, stage: int, configs: Sequence[Config], seeds: range) -> list[Config]:
         """Return the configurations that were not trained on all of the seeds."""
-        return [c for c in configs if self._seeds_done(cell, family, stage, c) < len(seeds)]
+        return [config for config in configs if self._seeds_done(stage, config) < len(seeds)]
 
-    def _seeds_done(self, cell: Cell, family: str, stage: int, config: Config) -> int:
+    def _seeds_done(self, stage: int, config: Config) -> int:
         """Return on how many seeds a configuration was trained; 0 if only a mean was kept."""
-        result = self.results.find(cell, family, stage, config)
+        result = self._find(stage, config)
         if result is None or result.seeds is not None:
             return 0
         return len(result.val)
 
-    def run(self, cell: Cell, family: str, evaluator: Evaluator) -> float:
-        """Train what is missing. Returns the best mean validation accuracy of the last stage."""
-        few, many = self.seeds(cell, family)
-        for configs in draws(cell, family, self.name):
-            self._train(cell, family, 1, configs, few, evaluator)
-        finalists = self.finalists(cell, family)
+    def run(self, evaluator: Evaluator) -> float:
+        """Train what is missing and return the best mean validation accuracy of the last stage."""
+        few, many = self.seeds()
+        for configs in self._draws():
+            self._train(1, configs, few, evaluator)
+        finalists = self.finalists()
         for configs in group_by_structure(finalists):
-            self._train(cell, family, self.last_stage, configs, many, evaluator)
-        found = [self.results.find(cell, family, self.last_stage, c) for c in finalists]
+            self._train(self.last_stage, configs, many, evaluator)
+        found = [self._find(self.last_stage, config) for config in finalists]
         return max(result.val_mean(len(many)) for result in found if result is not None)
 
     def _train(
-        self,
-        cell: Cell,
-        family: str,
-        stage: int,
-        configs: Sequence[Config],
-        seeds: range,
-        evaluator: Evaluator,
+        self, stage: int, configs: Sequence[Config], seeds: range, evaluator: Evaluator
     ) -> None:
         """Train configurations of one structure on the seeds that they lack."""
-        missing = self._missing(cell, family, stage, configs, seeds)
-        for start in sorted({self._seeds_done(cell, family, stage, c) for c in missing}):
-            part = [c for c in missing if self._seeds_done(cell, family, stage, c) == start]
+        missing = self._missing(stage, configs, seeds)
+        for start in sorted({self._seeds_done(stage, config) for config in missing}):
+            part = [config for config in missing if self._seeds_done(stage, config) == start]
             new = range(start, len(seeds))
-            evaluator.progress.start(len(part) * len(new), len(part) * len(new))
             resolved = [RunConfig.from_dict(config) for config in part]
+            runs = len(part) * len(new)
+            evaluator.progress.start(runs, runs)
             if stage == 3:
                 scores = held_out_scores(evaluator, resolved, new)
             else:
-                runs = evaluator.evaluate(resolved, new)
-                scores = [[_scores(run) for run in of_config] for of_config in runs]
-            self.results.add(
-                self._result(cell, family, stage, config, start, found)
-                for config, found in zip(part, scores)
-            )
+                found = evaluator.evaluate(resolved, new)
+                scores = [[_scores(run) for run in of_config] for of_config in found]
+            rows = [self._result(stage, *row) for row in zip(part, scores)]
+            self.results.add(rows)
 
-    def _result(
-        self,
-        cell: Cell,
-        family: str,
-        stage: int,
-        config: Config,
-        start: int,
-        scores: list[Scores],
-    ) -> Result:
-        """Join what is known of the first ``start`` seeds with the scores on the others."""
-        known = self.results.find(cell, family, stage, config) if start else None
+    def _result(self, stage: int, config: Config, scores: Sequence[Scores]) -> Result:
+        """Join new scores with those of the first seeds, if there are any."""
+        known = self._find(stage, config)
+        if known is not None and known.seeds is None:
+            scores = [*zip(known.val, known.test, known.epochs or ()), *scores]
         val, test, epochs = (list(values) for values in zip(*scores))
-        if known is not None:
-            val = [*known.val, *val]
-            test = [*known.test, *test]
-            epochs = [*(known.epochs or ()), *epochs]
-        return Result(*cell, family, stage, config, val, test, epochs)
+        return Result(*self.cell, self.family, stage, config, val, test, epochs)
+
+
+def _tasks(
+    results: SearchResults,
+    rounds: Sequence[str],
+    cells: Sequence[str] | None,
+    families: Sequence[str] | None,
+) -> list[Task]:
+    """Return what was asked for, round by round."""
+    all_cells = [str(cell) for cell in cells_of("wide")]
+    _refuse_unknown("round", rounds, ROUNDS)
+    _refuse_unknown("cell", cells or (), all_cells)
+    _refuse_unknown("family", families or (), list(FAMILIES))
+    tasks = []
+    for round in rounds:
+        for cell in cells_of(round):
+            for family in families_of(round):
+                wanted = cells is None or str(cell) in cells
+                if wanted and (families is None or family in families):
+                    tasks.append(Task(round, cell, family, results))
+    return tasks
+
+
+def _refuse_unknown(kind: str, given: Sequence[str], names: Sequence[str]) -> None:
+    for name in given:
+        if name not in names:
+            raise unknown_name(f"{kind} of the preset search", name, names)
+
+
+def _best_of_every_structure(finalists: Sequence[Result]) -> list[Config]:
+    """Return the best configuration of every structure, then the others.
+
+    Those with more seeds come first.
+    """
+    ordered = sorted(finalists, key=lambda r: (-len(r.val), -round(r.val_mean(100), 6)))
+    distinct: list[Config] = []
+    for result in ordered:
+        config = RunConfig.from_dict(result.config).to_dict()
+        if config not in distinct:
+            distinct.append(config)
+    first = [group[0] for group in group_by_structure(distinct)]
+    others = [config for config in distinct if config not in first]
+    return [*first, *others]
+
+
+def _with_filter(family: str, config: Config) -> Config:
+    """Replace the filter of a model that is a global filter by the one of a family."""
+    values = RunConfig.from_dict(config).to_dict()
+    return {**values, **CONTAINED[config["model"]], **FAMILIES[family]}
 
 
 def _scores(run: Record) -> Scores:
@@ -288,10 +279,11 @@ def _scores(run: Record) -> Scores:
     return val, test, int(run.metrics["epochs"])
 
 
-def _with_filter(family: str, config: Config) -> Config:
-    """Replace the filter of a model that is a global filter by the one of a family."""
-    values = RunConfig.from_dict(config).to_dict()
-    return {**values, **CONTAINED[config["model"]], **FAMILIES[family]}
+class HeldOutSpec(RunSpec):
+    """A run that is stopped by one half of the validation nodes."""
+
+    def split(self) -> Data:
+        return halve_validation(super().split(), self.seed)
 
 
 def halve_validation(data: Data, seed: int) -> Data:
@@ -302,64 +294,31 @@ def halve_validation(data: Data, seed: int) -> Data:
     nodes = data.val_mask.nonzero().flatten()
     generator = torch.Generator().manual_seed(seed)
     nodes = nodes[torch.randperm(len(nodes), generator=generator)]
+    half = len(nodes) // 2
     out = data.clone()
     out.val_mask = torch.zeros_like(data.val_mask)
     out.held_mask = torch.zeros_like(data.val_mask)
-    out.val_mask[nodes[: len(nodes) // 2]] = True
-    out.held_mask[nodes[len(nodes) // 2 :]] = True
+    out.val_mask[nodes[:half]] = True
+    out.held_mask[nodes[half:]] = True
     return out
-
-
-class HeldOutSpec(RunSpec):
-    """A run that is stopped by one half of the validation nodes."""
-
-    def split(self) -> Data:
-        return halve_validation(super().split(), self.seed)
-
-
-class HeldOutScores(Results):
-    """Accuracy on the held-out validation nodes and on the test nodes, by configuration and seed."""
-
-    def __init__(self) -> None:
-        self.scores: dict[tuple[str, int], Scores] = {}
-
-    def missing(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
-        return [spec for spec in specs if self._key(spec) not in self.scores]
-
-    def pack(self, result: RunResult) -> Scores:
-        data = result.data
-        val = result.classifier.score(data, data.held_mask)
-        test = result.classifier.score(data)
-        return round(val, 5), round(test, 5), result.classifier.history_.epochs
-
-    def store(self, spec: RunSpec, packed: Scores) -> str:
-        self.scores[self._key(spec)] = packed
-        return ""
-
-    def find(self, spec: RunSpec) -> Scores:
-        """Return the scores of a run; the worst possible ones if it diverged."""
-        return self.scores.get(self._key(spec), (0.0, 0.0, 0))
-
-    def _key(self, spec: RunSpec) -> tuple[str, int]:
-        return json.dumps(spec.config.to_dict()), spec.seed
 
 
 def held_out_scores(
     evaluator: Evaluator, configs: Sequence[RunConfig], seeds: range
 ) -> list[list[Scores]]:
     """Train every configuration on the seeds and score it by held-out validation nodes."""
-    specs = [
-        [HeldOutSpec(evaluator.graph, evaluator.protocol, seed, config) for seed in seeds]
-        for config in configs
-    ]
-    results = HeldOutScores()
-    failures = execute(
-        [spec for of_config in specs for spec in of_config],
-        results,
-        InProcess(),
-        evaluator.progress,
-        evaluator.device,
-        start_progress=False,
-    )
-    raise_first([failure for failure in failures if not failure.diverged])
-    return [[results.find(spec) for spec in of_config] for of_config in specs]
+    results = InMemory(_score_held_out)
+    scores = []
+    for config in configs:
+        specs = [HeldOutSpec(evaluator.graph, evaluator.protocol, s, config) for s in seeds]
+        run_specs(specs, results, evaluator.progress, evaluator.device)
+        # A run that diverged has no result and gets the worst possible scores.
+        scores.append([results.find(spec) or (0.0, 0.0, 0) for spec in specs])
+    return scores
+
+
+def _score_held_out(result: RunResult) -> Scores:
+    classifier = result.classifier
+    val = classifier.score(result.data, result.data.held_mask)
+    test = classifier.score(result.data)
+    return round(val, 5), round(test, 5), classifier.history_.epochs

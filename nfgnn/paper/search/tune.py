@@ -19,11 +19,11 @@ from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
 from nfgnn.nn.models import find_model
-from nfgnn.paper.search.engine import Evaluator, mean, sample
+from nfgnn.paper.search.engine import Evaluator, mean
 from nfgnn.paper.search.spaces import NUMERIC, Space, search_space
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED, SEARCH_SEEDS
 from nfgnn.progress import Progress
-from nfgnn.training import Graph, Record, Records, RunConfig
+from nfgnn.training import Graph, Records, RunConfig
 from nfgnn.training.presets import table_protocol
 
 BATCH = 8
@@ -100,12 +100,16 @@ def run_search(search: Search, records: Records, progress: Progress) -> Outcome:
     sampler = _TPESampler(search)
     graph = Graph.of(search.data)
     evaluator = Evaluator(graph, search.protocol, records, progress, search.device)
-    runs = (search.trials + 1) * len(search.seeds)
-    progress.start(runs, runs)
+    num_runs = (search.trials + 1) * len(search.seeds)
+    progress.start(num_runs, num_runs)
     trials: list[Trial] = []
-    for batch in sample(sampler, lambda configs: evaluator.evaluate(configs, search.seeds)):
-        for settings, found in zip(sampler.batch, batch):
-            trial = Trial(settings, mean(found, "val_accuracy"), mean(found, "val_loss"))
+    while batch := sampler.ask():
+        configs = [search.config(settings) for settings in batch]
+        runs = evaluator.evaluate(configs, search.seeds)
+        scores = [mean(found, "val_accuracy") for found in runs]
+        sampler.tell(scores)
+        for settings, score, found in zip(batch, scores, runs):
+            trial = Trial(settings, score, mean(found, "val_loss"))
             trials.append(trial)
             if len(trials) == 1:
                 progress.say(f"the preset: {trial}")
@@ -136,41 +140,41 @@ class _TPESampler:
         self._space: Space = search_space(find_model(search.model).name, search.kind, search.fixed)
         self._asked: list[Any] = []
         self._left = search.trials + 1
-        self.batch: list[dict[str, Any]] = []
-        """Settings of the last batch."""
 
-    def ask(self) -> list[RunConfig]:
-        """Return the preset, then batches of at most :data:`BATCH` configurations."""
-        if self._left == self._search.trials + 1:
+    def ask(self) -> list[dict[str, Any]]:
+        """Return the settings of the preset, then batches of at most :data:`BATCH`."""
+        if self._left > self._search.trials:
             preset = self._search.config({}).settings()
-            self.batch = [{name: preset[name] for name in self._space}]
+            batch = [{name: preset[name] for name in self._space}]
         else:
-            self._ask_study(min(BATCH, self._left))
-        self._left -= len(self.batch)
-        return [self._search.config(settings) for settings in self.batch]
+            batch = self._ask_study(min(BATCH, self._left))
+        self._left -= len(batch)
+        return batch
 
-    def _ask_study(self, count: int) -> None:
-        """The first trial of a batch chooses its shape. Shapes that cannot be built are skipped."""
+    def _ask_study(self, count: int) -> list[dict[str, Any]]:
+        """Return settings of one shape, which the first of them chooses."""
         self._asked = []
-        self.batch = []
+        batch: list[dict[str, Any]] = []
         shape: dict[str, int] = {}
-        while len(self.batch) < count:
+        while len(batch) < count:
             if shape:
                 self._study.enqueue_trial(shape)
             trial = self._study.ask()
             chosen = {name: _suggest(trial, name, len(self._space[name])) for name in self._space}
             settings = {name: self._space[name][index] for name, index in chosen.items()}
-            if not self.batch and not _can_be_built(self._search.config(settings)):
+            # Some combinations, such as a gate and a rank, cannot be built.
+            if not batch and not _can_be_built(self._search.config(settings)):
                 self._study.tell(trial, state=self._failed)
                 continue
             shape = {name: index for name, index in chosen.items() if name not in NUMERIC}
             self._asked.append(trial)
-            self.batch.append(settings)
+            batch.append(settings)
+        return batch
 
-    def tell(self, runs: Sequence[Sequence[Record]]) -> None:
-        """Pass the mean validation accuracies on to the study."""
-        for trial, found in zip(self._asked, runs):
-            self._study.tell(trial, mean(found, "val_accuracy"))
+    def tell(self, scores: Sequence[float]) -> None:
+        """Pass the scores of the last batch on to the study, which does not know the preset."""
+        for trial, score in zip(self._asked, scores):
+            self._study.tell(trial, score)
 
 
 def _suggest(trial: Any, name: str, count: int) -> int:

@@ -11,7 +11,6 @@ table.
 
 import argparse
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,9 @@ from nfgnn.progress import Progress
 from nfgnn.spectral import ScaledLaplacian
 from nfgnn.training import (
     Graph,
+    InMemory,
     InProcess,
     NodeClassifier,
-    Results,
     RunConfig,
     RunResult,
     RunSpec,
@@ -86,26 +85,14 @@ class OracleSpec(RunSpec):
         return OracleClassifier.from_config(self.config, self.seed, device)
 
 
-class PatternScores(Results):
-    """Test accuracy by seed: on all nodes, and on the nodes of every true pattern."""
-
-    def __init__(self) -> None:
-        self.by_seed: dict[int, dict[str, float]] = {}
-
-    def missing(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
-        return [spec for spec in specs if spec.seed not in self.by_seed]
-
-    def pack(self, result: RunResult) -> dict[str, float]:
-        data = result.data
-        scores = {"all": result.classifier.score(data)}
-        for pattern in data.pattern.unique().tolist():
-            nodes = data.test_mask & (data.pattern == pattern)
-            scores[PATTERNS[pattern]] = result.classifier.score(data, nodes)
-        return scores
-
-    def store(self, spec: RunSpec, packed: dict[str, float]) -> str:
-        self.by_seed[spec.seed] = packed
-        return ""
+def pattern_scores(result: RunResult) -> dict[str, float]:
+    """Return the test accuracy on all nodes and on the nodes of every true pattern."""
+    data = result.data
+    scores = {"all": result.classifier.score(data)}
+    for pattern in data.pattern.unique().tolist():
+        nodes = data.test_mask & (data.pattern == pattern)
+        scores[PATTERNS[pattern]] = result.classifier.score(data, nodes)
+    return scores
 
 
 def run_spec(name: str, seed: int, **graph: Any) -> RunSpec:
@@ -121,12 +108,12 @@ def compare(seeds: range, progress: Progress, **graph: Any) -> list[dict[str, An
     """Return one row per model: the summary of every score over the seeds."""
     rows = []
     for name in MODELS:
-        scores = PatternScores()
         specs = [run_spec(name, seed, **graph) for seed in seeds]
+        results = InMemory(pattern_scores)
         executor = InProcess(single_thread=True)
-        raise_first(execute(specs, scores, executor, progress, "cpu", start_progress=False))
-        by_seed = [scores.by_seed[seed] for seed in seeds]
-        summaries = {key: summarise([score[key] for score in by_seed]) for key in by_seed[0]}
+        raise_first(execute(specs, results, executor, progress, "cpu", start_progress=False))
+        scores = [results.find(spec) for spec in specs]
+        summaries = {key: summarise([score[key] for score in scores]) for key in scores[0]}
         rows.append({"model": name, **summaries})
     return rows
 
