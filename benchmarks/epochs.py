@@ -7,8 +7,8 @@
 
 Models have K = 10 and 64 hidden channels. (a) is Algorithm 1 as plain message passing
 (:mod:`reference`), then the models of PyTorch Geometric, then ours. Every row of a table is
-measured in one process, the candidates in turn, and the median of several rounds is reported. Raw files of
-the graphs are read from ``NFGNN_DATA``. Results are written to ``benchmarks/results``.
+measured in one process, the candidates in turn, and the median of several rounds is reported. Raw
+files of the graphs are read from ``NFGNN_DATA``. Results are written to ``benchmarks/results``.
 """
 
 import argparse

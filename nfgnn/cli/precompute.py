@@ -118,7 +118,7 @@ def precompute(
     from nfgnn.progress import Progress
     from nfgnn.store import Settings, parse_memory, plan_precompute
     from nfgnn.store import precompute as compute
-    from nfgnn.training.device import resolve_device
+    from nfgnn.training import resolve_device
 
     start = time.perf_counter()
     limit = parse_memory(memory)

@@ -214,7 +214,7 @@ def _search_presets(
     from nfgnn.cli._print import resumable
     from nfgnn.paper import SEARCH, run_preset_search
     from nfgnn.progress import Progress
-    from nfgnn.training.device import resolve_device
+    from nfgnn.training import resolve_device
 
     resolve_device(device)
     with resumable("run the same command again to continue"), Progress("presets") as progress:
