@@ -1,8 +1,8 @@
 """Train on one graph and predict on another that shares no node with it.
 
 A generated graph is divided into two halves, each with the edges between its own nodes. The model
-is trained on the first half. Then it predicts on the second half alone, and on the whole graph, where
-unseen nodes also have their edges to seen ones.
+is trained on the first half. Then it predicts on the second half alone, and on the whole graph,
+where unseen nodes also have their edges to seen ones.
 """
 
 import torch

@@ -12,10 +12,10 @@ T = TypeVar("T")
 class TensorCache:
     """Remember what was computed from tensors, for as long as the tensors live.
 
-    An entry belongs to tensor objects, not to their values. It is dropped when one of the tensors is
-    deleted, and ignored once one of them has been changed in place. So a graph is normalised once
-    instead of in every forward pass, and a model that is applied to another graph never sees the
-    operator of the first one.
+    An entry belongs to tensor objects, not to their values. It is dropped when one of the tensors
+    is deleted, and ignored once one of them has been changed in place. So a graph is normalised
+    once instead of in every forward pass, and a model that is applied to another graph never sees
+    the operator of the first one.
     """
 
     def __init__(self) -> None:

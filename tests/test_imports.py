@@ -12,15 +12,6 @@ REPOSITORY = Path(__file__).parents[1]
 PACKAGE = REPOSITORY / "nfgnn"
 OUTSIDE = {"spectral": {"torch", "torch_geometric"}, "kernels": {"torch", "triton"}}
 
-# Violations that are being removed: an importing file, and the packages that it must not import.
-# Delete an entry with its violation. Never add one.
-PENDING: dict[str, set[str]] = {}
-# How many modules of other packages a package imports past their `__init__`. May only shrink.
-PRIVATE_IMPORTS = {
-    "paper": 9,
-    "cli": 4,
-}
-
 
 def table_lines(text: str) -> list[str]:
     """Return the rows of the first Markdown table whose header starts with ``| package |``."""
@@ -122,20 +113,18 @@ def test_the_declaration_has_no_cycle() -> None:
 def test_imports_are_declared(module: str) -> None:
     file = MODULES[module]
     package = package_of(module)
-    pending = PENDING.get(str(file.relative_to(PACKAGE)), set())
     for name in imported_modules(file):
         if name.split(".")[0] == "nfgnn":
             other = package_of(name)
             # `nfgnn` and `nfgnn.__main__` are the entry points of the library.
             if other and other != package and module not in ("nfgnn", "nfgnn.__main__"):
-                allowed = DECLARED.get(package, set()) | pending
+                allowed = DECLARED.get(package, set())
                 assert other in allowed, f"{module} must not import {name}"
         elif package in OUTSIDE:
             allowed = OUTSIDE[package] | sys.stdlib_module_names
             assert name.split(".")[0] in allowed, f"{module} must not import {name}"
 
 
-@pytest.mark.xfail(strict=False, reason="cycles inside packages are being removed")
 def test_no_module_imports_itself_through_others() -> None:
     graph = {}
     for module, file in MODULES.items():
@@ -161,8 +150,7 @@ def private_imports(package: str) -> set[str]:
 @pytest.mark.parametrize("package", DECLARED)
 def test_packages_are_used_through_their_init(package: str) -> None:
     """Public modules are those that the docstring of the package names, such as nfgnn.nn.models."""
-    found = private_imports(package)
-    assert len(found) <= PRIVATE_IMPORTS.get(package, 0), sorted(found)
+    assert private_imports(package) == set()
 
 
 def test_layers_do_not_import_models() -> None:

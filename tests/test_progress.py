@@ -1,4 +1,4 @@
-"""The progress display writes to standard error only, and plain lines where there is no terminal."""
+"""The progress display writes to standard error only, in plain lines without a terminal."""
 
 import pytest
 

@@ -7,7 +7,8 @@
 - Figures: one module each in :mod:`nfgnn.paper.figures`, on graphs and models of
   :mod:`~nfgnn.paper.trained_models`; :mod:`~nfgnn.paper.figure_writer` writes the files.
 - Searches: :mod:`nfgnn.paper.search` has ``nfgnn tune`` and the search of the shipped presets.
-- Studies: :mod:`nfgnn.paper.studies`. They also run as ``python -m``, so they are not imported here.
+- Studies: :mod:`nfgnn.paper.studies.mixed_patterns`. It also runs as ``python -m``, so it is not
+  imported here.
 
 All of them train through :func:`nfgnn.training.execute`.
 """

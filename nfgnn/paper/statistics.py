@@ -6,7 +6,7 @@ The mean and its 95 % interval come from :func:`nfgnn.training.metrics.summarise
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nfgnn.training.metrics import summarise
+from nfgnn.training import summarise
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nfgnn.data.registry import REGISTRY
+from nfgnn.data import REGISTRY
 from nfgnn.paper.reproduce import Found
 from nfgnn.paper.statistics import holm, paired
 from nfgnn.paper.table_plan import Plan
 from nfgnn.paper.table_registry import BEST_OTHER, Column, paper_values
-from nfgnn.training import Record
-from nfgnn.training.metrics import summarise
+from nfgnn.training import Record, summarise
 
 OURS = ("NFGNN", "PolyGNN", "ScalableNFGNN")
 """Models that do not count as another model."""

@@ -6,7 +6,7 @@ with an executor (in process, process pool, Ray) and a place for the results (ru
 of records, memory). :func:`run_experiment` does so for several seeds of one configuration.
 
 Below that, :mod:`~nfgnn.training.trainer` has the epoch loop. What an epoch does is a step: whole
-graph, batched runs, row batches.
+graph, batched runs, row batches. Hyper-parameters come from :mod:`nfgnn.training.presets`.
 """
 
 from nfgnn.training.classifier import NodeClassifier

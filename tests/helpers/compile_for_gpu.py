@@ -1,6 +1,6 @@
-"""Run by ``test_kernels_compile``: call what launches kernels, and compile each for a Hopper GPU in place of launching.
+"""Compile every kernel for a Hopper GPU instead of launching it; run by test_kernels_compile.
 
-The interpreter takes kernels that the compiler refuses, and CI has no GPU.
+The interpreter accepts kernels that the compiler refuses, and CI has no GPU.
 """
 
 import inspect

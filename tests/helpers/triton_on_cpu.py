@@ -1,4 +1,4 @@
-"""Triton's interpreter: kernels run on the CPU, to be compared with dense products. Import before any kernel."""
+"""Run kernels on the CPU with Triton's interpreter. Import this module before any kernel."""
 
 import builtins
 import os
@@ -18,7 +18,7 @@ class _IntOfOne(type):
 
 
 class _int(metaclass=_IntOfOne):
-    """``int`` that still takes an array of one element, as NumPy did before 2.4; the interpreter relies on it."""
+    """Accept an array of one element, as NumPy before 2.4 did; the interpreter relies on it."""
 
 
 interpreter.int = _int

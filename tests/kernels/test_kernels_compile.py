@@ -1,4 +1,4 @@
-"""Every kernel compiles for a GPU as it is launched: the interpreter accepts more than the compiler."""
+"""Every kernel compiles for a GPU; the interpreter accepts more than the compiler."""
 
 import os
 import re

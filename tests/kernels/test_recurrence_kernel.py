@@ -28,7 +28,7 @@ def graph(weighted: bool, self_loops: bool = False) -> torch.Tensor:
 
 @pytest.fixture(params=["one program a row", "rows share programs"])
 def large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same graph treated as a small one and as a large one, with rows beyond ``_LONG`` in either."""
+    """Treat the same graph as a small and as a large one, both with rows beyond ``_LONG``."""
     monkeypatch.setattr(triton_backend, "_LONG", 9)
     monkeypatch.setattr(
         triton_backend, "LARGE", 10**9 if request.param == "one program a row" else 4

@@ -1,4 +1,4 @@
-"""Training through the GPU's kernels, which Triton's interpreter runs on the CPU: many runs against single ones."""
+"""Train batched runs with the GPU kernels in Triton's interpreter; compare with single runs."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The gate from agreement with the neighbourhood, against a literal dense transcription; the link branch."""
+"""The agreement gate against a dense transcription of its formula; the adjacency branch."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Every baseline against a second implementation: PyG's layers, the exact eigenbasis, its formula, dense."""
+"""Every baseline against a second implementation: PyG, the eigenbasis, or its dense formula."""
 
 from math import comb
 from typing import Any

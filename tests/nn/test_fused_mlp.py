@@ -1,4 +1,4 @@
-"""The kernels of a two-layer MLP, run by Triton's interpreter, against autograd in float64 under the same masks."""
+"""The kernels of a two-layer MLP against autograd in float64 with the same dropout masks."""
 
 import pytest
 import torch
@@ -73,7 +73,7 @@ def test_the_share_that_stays_and_independence() -> None:
 def test_runs_of_a_batch_are_single_runs_with_draws_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Rates so small that nothing is dropped: equal to the plain layers. At a half: every run draws for itself."""
+    """Tiny rates drop nothing and equal the plain layers. At 0.5 every run draws its own mask."""
     monkeypatch.setattr(fused_mlp, "serves_triton", lambda x: True)
     torch.manual_seed(0)
     models = [MLP(9, 3, 8, dropout=1e-7) for _ in range(3)]

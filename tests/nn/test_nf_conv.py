@@ -91,7 +91,8 @@ def test_what_lies_beyond_K_hops_does_not_matter(seed: int, basis: str) -> None:
     K, generator = 3, torch.Generator().manual_seed(seed)
     path = torch.arange(12)
     edges = torch.stack([path[:-1], path[1:]])
-    # Node 0 at one end of a path: nodes 5 and on are beyond K hops, and so are all degrees that K hops depend on.
+    # Node 0 is one end of a path. Nodes from 5 on are beyond K hops, and so are all degrees
+    # that the result within K hops depends on.
     far = torch.randint(5, 12, (2, 6), generator=generator)
     far = far[:, far[0] != far[1]]
     changed = torch.cat([edges, far], 1)

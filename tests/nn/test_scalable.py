@@ -1,4 +1,4 @@
-"""Algorithm 2: against the loops of the paper, and as what is left of the other models when the order is turned."""
+"""Algorithm 2 against the loops of the paper, and against the other order of the layers."""
 
 import pytest
 import torch

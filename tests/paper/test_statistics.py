@@ -42,7 +42,7 @@ def test_the_interval_is_students() -> None:
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
 def test_holm_is_the_closed_test_with_bonferroni(p: list[float]) -> None:
-    """A hypothesis falls at level α iff every set of hypotheses it is part of falls by Bonferroni's test."""
+    """A hypothesis is rejected iff Bonferroni's test rejects every set that contains it."""
     indices = range(len(p))
     for i in indices:
         sets = [s for size in indices for s in combinations(indices, size + 1) if i in s]

@@ -1,4 +1,4 @@
-"""The search: its grids fit the models, it chooses by validation alone, and going through it again changes nothing."""
+"""The search: its grids fit the models, and it selects by validation and is repeatable."""
 
 import tomllib
 from pathlib import Path

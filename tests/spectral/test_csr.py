@@ -45,7 +45,7 @@ def test_indices_are_32_bit_and_the_object_is_kept() -> None:
 
 
 def test_a_symmetric_matrix_is_its_own_transpose() -> None:
-    """The transpose that would be made has the very same arrays, and the gradient is that of the dense matrix."""
+    """The transpose has the same arrays, and the gradient equals that of the dense matrix."""
     edge_index = random_graph(30, 0.2, 1)
     matrix = scaled_laplacian(edge_index, (edge_index.sum(0) % 3 + 1).double(), 30).adjacency(
         torch.float64

@@ -89,7 +89,7 @@ def test_numeric_hyper_parameters_may_differ_and_each_run_stops_by_itself(graph:
 
 
 def test_dropout_rates_may_differ(graph: Data) -> None:
-    """Rates 0 and 0.9 in one computation: the first is exact, the second is noisy as a single run is."""
+    """With rates 0 and 0.9 in one batch, the first is exact and the second as noisy as alone."""
     settings = [{"dropout": 0.0, "filter_dropout": 0.0}, {"dropout": 0.9, "filter_dropout": 0.5}]
     together, alone = runs(graph, "NFGNN", settings), runs(graph, "NFGNN", settings)
     histories = fit_batched(
@@ -107,7 +107,7 @@ def test_dropout_rates_may_differ(graph: Data) -> None:
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", ["NFGNN", "GCN"])
 def test_every_run_draws_its_own_dropout(graph: Data, name: str, sparse: bool) -> None:
-    """The same seed, split and rates three times: only the random numbers differ, also those for the features."""
+    """Runs with the same seed, split and rates still draw different dropout masks."""
     data = graph.clone()
     data.x = data.x.to_sparse_csr() if sparse else data.x
     settings = {"dropout": 0.5} if name == "GCN" else {"dropout": 0.5, "filter_dropout": 0.0}

@@ -61,7 +61,9 @@ config = json.loads(sys.argv[2])
 for start in range(int(sys.argv[3]), int(sys.argv[3]) + 60, 10):
     with Records(Path(sys.argv[1])) as records:
         for seed in range(start, start + 10):
-            records.add([Record("texas", "f00d", "full", seed, config, {"test_accuracy": seed}, sys.argv[3], "m")])
+            metrics = {"test_accuracy": seed}
+            record = Record("texas", "f00d", "full", seed, config, metrics, sys.argv[3], "m")
+            records.add([record])
 """
 
 

@@ -1,4 +1,4 @@
-"""Training on rows: a second, plain implementation of the loop; stores as graphs; interruptions that leave no trace."""
+"""Training on rows: a plain second implementation, stores as graphs, interrupted runs."""
 
 import os
 import signal

@@ -8,7 +8,7 @@ import numpy as np
 from nfgnn.analysis import accuracy_by_homophily, local_homophily
 from nfgnn.explain import canvas, panels, title
 from nfgnn.paper.trained_models import TrainedModels
-from nfgnn.training.metrics import summarise
+from nfgnn.training import summarise
 
 DATASETS = ("cora", "texas", "chameleon", "actor")
 MODELS = {"GCN": "GCN", "one filter": "PolyGNN", "filter per node": "NFGNN"}

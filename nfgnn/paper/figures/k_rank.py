@@ -5,7 +5,7 @@ from typing import Any
 
 from nfgnn.explain import COLOURS, canvas, panels, title
 from nfgnn.paper.trained_models import TrainedModels
-from nfgnn.training.metrics import summarise
+from nfgnn.training import summarise
 
 DATASETS = ("cora", "texas")
 DEGREES = (1, 3, 5, 10)

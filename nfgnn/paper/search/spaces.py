@@ -1,7 +1,8 @@
 """What ``nfgnn tune`` may choose from: a grid of values per setting.
 
-The paper's own grid for NFGNN is :data:`PAPER_GRID` (with dropout 0.5, K = 10, rank 1). The wide grids go beyond it.
-Settings in :data:`NUMERIC` leave the model's shape alone, so runs that differ in nothing else can be one computation.
+The paper's own grid for NFGNN is :data:`PAPER_GRID` (with dropout 0.5, K = 10, rank 1). The wide
+grids go beyond it. Settings in :data:`NUMERIC` do not change the shape of the model, so runs that
+differ in nothing else can be trained as one computation.
 """
 
 from collections.abc import Mapping
@@ -65,7 +66,7 @@ def search_space(model: str, kind: str, fixed: Mapping[str, Any]) -> Space:
 
     Args:
         model: name of the model.
-        kind: ``"paper"`` keeps NFGNN to the form and the grid of the paper, ``"best"`` is everything.
+        kind: ``"paper"`` is the form and the grid of the paper, ``"best"`` searches all forms.
         fixed: settings that the user has decided.
     """
     grids = (
