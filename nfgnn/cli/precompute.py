@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from nfgnn.cli import names, options, values
+from nfgnn.errors import UserError
 
 if TYPE_CHECKING:
     from nfgnn.store import Plan, Source, Store
@@ -116,6 +117,7 @@ def precompute(
 
     from nfgnn.cli._print import resumable
     from nfgnn.progress import Progress
+    from nfgnn.spectral import resolve_basis
     from nfgnn.store import Settings, parse_memory, plan_precompute
     from nfgnn.store import precompute as compute
     from nfgnn.training import resolve_device
@@ -123,6 +125,10 @@ def precompute(
     start = time.perf_counter()
     limit = parse_memory(memory)
     resolve_device(device)
+    try:
+        resolve_basis(basis)  # its parameters; the name was validated while parsing
+    except ValueError as error:
+        raise UserError(str(error)) from None
     settings = Settings(basis, K, limit, rows, dtype, features, self_loops, lambda_max, device)
     source = _open_source(dataset, root, limit, rows != "all", columns)
     chosen = plan_precompute(source, out, settings, engine)

@@ -168,6 +168,7 @@ def test_a_mistake_is_one_message_and_status_2(
         ["reproduce", "full", "--models", "ResNet"],
         ["reproduce", "full", "--seed", "3"],
         ["precompute", "karate", "--out", "file/store"],
+        ["precompute", "karate", "--out", "s", "--basis", "jacobi(1, 2, 3)"],
     ],
 )
 def test_invalid_options_are_refused_before_a_graph_is_read(
