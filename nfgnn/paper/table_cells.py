@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from nfgnn.data import REGISTRY
 from nfgnn.paper.reproduce import Found
-from nfgnn.paper.statistics import holm, paired
+from nfgnn.paper.statistics import Comparison, holm, paired
 from nfgnn.paper.table_plan import Plan
 from nfgnn.paper.table_registry import BEST_OTHER, Column, paper_values
 from nfgnn.training import Record, summarise
@@ -39,16 +39,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A paired test of one model against another on the same splits; the difference in points."""
+    """A paired test of one model against another on the same splits, in points."""
 
     column: str
     model: str
     against: str
-    difference: float
-    ci95: float | None
-    p: float | None
-    p_holm: float | None
-    runs: int
+    result: Comparison
+    p_holm: float | None = None
 
 
 @dataclass(frozen=True)
@@ -192,10 +189,9 @@ def _paired_tests(plan: Plan, table: Table) -> list[PairedTest]:
             test = _paired_test(plan, table, i, model, against)
             if test is not None:
                 family.append(test)
-        defined = [test for test in family if test.p is not None]
-        corrected = holm([test.p for test in defined if test.p is not None])
-        by_column = dict(zip((test.column for test in defined), corrected))
-        tests += [replace(test, p_holm=by_column.get(test.column)) for test in family]
+        p_values = {test.column: test.result.p for test in family if test.result.p is not None}
+        corrected = dict(zip(p_values, holm(list(p_values.values()))))
+        tests += [replace(test, p_holm=corrected.get(test.column)) for test in family]
     return tests
 
 
@@ -213,13 +209,4 @@ def _paired_test(plan: Plan, table: Table, i: int, model: str, against: str) -> 
     if not seeds:
         return None
     result = paired([first[seed] for seed in seeds], [second[seed] for seed in seeds])
-    return PairedTest(
-        column=table.heading(plan.columns[i]),
-        model=model,
-        against=against,
-        difference=result.difference,
-        ci95=result.ci95,
-        p=result.p,
-        p_holm=None,
-        runs=result.runs,
-    )
+    return PairedTest(table.heading(plan.columns[i]), model, against, result)

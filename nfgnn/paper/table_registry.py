@@ -15,6 +15,8 @@ from typing import Any
 from nfgnn.nn import GATES
 
 BEST_OTHER = "the best other model"
+PaperRow = dict[str, list[float | None]]
+"""Mean and half-width of its interval by dataset."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class TableSpec:
     the machines have rows of their own."""
 
 
-_SMALL = (
+_SMALL = [
     "cora",
     "citeseer",
     "pubmed",
@@ -67,8 +69,8 @@ _SMALL = (
     "actor",
     "texas",
     "cornell",
-)
-_OTHERS = (
+]
+_OTHERS = [
     "BernNet",
     "GPRGNN",
     "APPNP",
@@ -81,7 +83,7 @@ _OTHERS = (
     "ARMA",
     "MLP",
     "LINK",
-)
+]
 _BASES = ("Monomial", "Bernstein", "Chebyshev")
 _OTHER_GATES = tuple(gate for gate in GATES if gate != "term")
 _BEST = "NFGNN (best)"
@@ -225,7 +227,7 @@ TABLES: dict[str, TableSpec] = {
 
 
 @lru_cache
-def paper_values() -> dict[str, dict[str, dict[str, dict[str, list[float | None]]]]]:
+def paper_values() -> dict[str, dict[str, dict[str, PaperRow]]]:
     """Return the tables of the paper.
 
     Table, metric, row and dataset lead to the mean and the half-width of its interval, in percent

@@ -101,11 +101,12 @@ def _markdown_tests(table: Table) -> list[str]:
         "|---|---|---|---:|---:|---:|---:|",
     ]
     for test in table.tests:
-        difference = f"{test.difference:+.2f}"
-        if test.ci95 is not None:
-            difference += f" ± {test.ci95:.2f}"
+        result = test.result
+        difference = f"{result.difference:+.2f}"
+        if result.ci95 is not None:
+            difference += f" ± {result.ci95:.2f}"
         cells = [test.column, test.model, test.against, difference]
-        cells += [_p_value(test.p), _p_value(test.p_holm), str(test.runs)]
+        cells += [_p_value(result.p), _p_value(test.p_holm), str(result.runs)]
         lines.append(f"| {' | '.join(cells)} |")
     return [*lines, ""]
 
@@ -133,9 +134,9 @@ def tests_csv(tables: Sequence[Table]) -> str:
     for table in tables:
         for test in table.tests:
             line = [table.name, table.metric, test.column, test.model, test.against]
-            line += [_number(test.difference), _number(test.ci95)]
-            line += ["" if p is None else f"{p:.6g}" for p in (test.p, test.p_holm)]
-            lines.append([*line, test.runs])
+            line += [_number(test.result.difference), _number(test.result.ci95)]
+            line += ["" if p is None else f"{p:.6g}" for p in (test.result.p, test.p_holm)]
+            lines.append([*line, test.result.runs])
     return _csv(lines)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from nfgnn.analysis import frequency_response, homophily
 from nfgnn.explain import COLOURS, canvas, panels, title
+from nfgnn.paper.figures.shared import rounded
 from nfgnn.paper.trained_models import TrainedModels, shared_coefficients
 
 DATASETS = ("cora", "citeseer", "texas", "chameleon", "squirrel", "actor")
@@ -26,12 +27,11 @@ def rows(models: TrainedModels, datasets: Sequence[str]) -> dict[str, Any]:
             shared_coefficients(fits), fits[0].basis, points=101
         )
         largest = curves.gather(1, curves.abs().argmax(1, keepdim=True))
-        scaled = (curves / largest).tolist()
         graphs.append(
             {
                 "name": name,
                 "node_homophily": homophily(data.edge_index, data.y)["node"],
-                "curves": [[round(value, 5) for value in curve] for curve in scaled],
+                "curves": rounded(curves / largest),
             }
         )
     return {
@@ -64,6 +64,7 @@ def _draw_panel(ax: Any, graphs: list[dict[str, Any]], frequencies: list[float])
         lowest = curves.min(0)
         highest = curves.max(0)
         ax.fill_between(frequencies, lowest, highest, color=colour, alpha=0.12, lw=0)
-    ax.set(xlabel="frequency λ", xlim=(0, 2), xticks=(0, 0.5, 1, 1.5, 2))
+    ax.set(xlabel="frequency λ", xlim=(0, 2))
+    ax.set_xticks((0, 0.5, 1, 1.5, 2))
     if graphs:
         ax.legend(fontsize=7)

@@ -7,6 +7,7 @@ import numpy as np
 
 from nfgnn.analysis import accuracy_by_homophily, local_homophily
 from nfgnn.explain import canvas, panels, title
+from nfgnn.paper.figures.shared import draw_bars
 from nfgnn.paper.trained_models import TrainedModels
 from nfgnn.training import summarise
 
@@ -27,9 +28,10 @@ def _row(models: TrainedModels, name: str) -> dict[str, Any]:
     by_model: dict[str, Any] = {}
     for label, model in MODELS.items():
         fits = models.fits(name, model)
-        found = [
-            accuracy_by_homophily(fit.correct[fit.test_mask], h[fit.test_mask]) for fit in fits
-        ]
+        found = []
+        for fit in fits:
+            correct = fit.correct[fit.test_mask]
+            found.append(accuracy_by_homophily(correct, h[fit.test_mask]))
         accuracies = np.array([run.accuracy.tolist() for run in found])
         by_model[label] = {
             "all": summarise([fit.accuracy for fit in fits]),
@@ -65,8 +67,7 @@ def _draw_panel(ax: Any, graph: dict[str, Any]) -> None:
         means = [100 * interval["mean"] for interval in intervals]
         half = [100 * (interval["ci95"] or 0) for interval in intervals]
         x = np.arange(count) + (i - 1) * _WIDTH
-        ax.bar(x, means, _WIDTH, hatch=_HATCHES[i], edgecolor="white", lw=0.5, label=label)
-        ax.errorbar(x, means, half, fmt="none", ecolor="#555555", lw=0.8)
+        draw_bars(ax, x, means, half, _WIDTH, _HATCHES[i], label)
     limits = np.linspace(0, 1, count + 1)
     ticks = []
     for low, high, nodes in zip(limits, limits[1:], graph["nodes"]):

@@ -10,6 +10,7 @@ import numpy as np
 
 from nfgnn.analysis import JACCARD_INTERVALS, distance_by_jaccard
 from nfgnn.explain import canvas, panels, title
+from nfgnn.paper.figures.shared import draw_bars
 from nfgnn.paper.trained_models import TrainedModels
 
 DATASETS = ("cora", "texas", "chameleon", "actor")
@@ -36,6 +37,7 @@ def _row(models: TrainedModels, name: str) -> dict[str, Any]:
         between_runs = np.std(means, 0, ddof=1) / np.sqrt(len(found))
     within_runs = np.mean([run.error**2 for run in found], 0) / len(found)
     error = np.sqrt(between_runs**2 + within_runs)
+    norms = [psi.norm(dim=1).mean() for psi in coefficients]
     return {
         "name": name,
         "intervals": list(JACCARD_INTERVALS),
@@ -43,7 +45,7 @@ def _row(models: TrainedModels, name: str) -> dict[str, Any]:
         "error": {group: _defined(values) for group, values in zip(GROUPS, error)},
         "pairs": {group: values.tolist() for group, values in zip(GROUPS, found[0].pairs)},
         "anchors": found[0].anchors,
-        "mean_norm": float(np.mean([psi.norm(dim=1).mean() for psi in coefficients])),
+        "mean_norm": float(np.mean(norms)),
     }
 
 
@@ -60,8 +62,7 @@ def draw(rows: dict[str, Any]) -> Any:
                 mean = _percent(graph, "mean", group)
                 error = _percent(graph, "error", group)
                 x = np.arange(len(mean)) + (i - 0.5) * _WIDTH
-                ax.bar(x, mean, _WIDTH, label=group, hatch=_HATCHES[i], edgecolor="white", lw=0.5)
-                ax.errorbar(x, mean, error, fmt="none", ecolor="#555555", lw=0.8)
+                draw_bars(ax, x, mean, error, _WIDTH, _HATCHES[i], group)
             ax.set_xticks(range(len(_TICKS)), _TICKS, fontsize=7)
             ax.set(title=title(graph["name"]), xlabel="Jaccard distance of neighbourhoods")
         axes[0, 0].set_ylabel("distance of coefficients\n(% of their mean length)")

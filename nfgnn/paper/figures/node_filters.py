@@ -7,6 +7,7 @@ import torch
 
 from nfgnn.analysis import centre_frequency, filter_subsets, frequency_response, local_homophily
 from nfgnn.explain import canvas, panels, title
+from nfgnn.paper.figures.shared import rounded
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED
 from nfgnn.paper.trained_models import TrainedModels
 
@@ -40,7 +41,7 @@ def _row(models: TrainedModels, name: str) -> dict[str, Any]:
         subsets[subset] = {
             "size": len(nodes),
             "nodes": chosen.tolist(),
-            "curves": [[round(value, 5) for value in curve] for curve in curves[chosen].tolist()],
+            "curves": rounded(curves[chosen]),
             "mean_centre": mean_centre,
         }
     return {

@@ -58,7 +58,8 @@ def _choose_centre(edge_index: Tensor, num_nodes: int) -> tuple[int, Tensor]:
     smallest.
     """
     degree = torch.bincount(edge_index[0], minlength=num_nodes)
-    candidates = ((degree >= 3) & (degree <= 8)).nonzero().flatten().tolist()[:200]
+    suitable = (degree >= 3) & (degree <= 8)
+    candidates = suitable.nonzero().flatten().tolist()[:200]
     smallest = num_nodes + 1
     best = 0
     for node in candidates:
@@ -93,7 +94,8 @@ def _draw_map(
     figure: Any, ax: Any, graph: dict[str, Any], positions: Positions, values: list[float]
 ) -> None:
     for a, b in graph["links"]:
-        ax.plot(*zip(positions[a], positions[b]), color="0.8", lw=0.5, zorder=1)
+        x, y = zip(positions[a], positions[b])
+        ax.plot(x, y, color="0.8", lw=0.5, zorder=1)
     largest = max(abs(value) for value in values)
     x, y = zip(*(positions[node] for node in graph["nodes"]))
     points = ax.scatter(

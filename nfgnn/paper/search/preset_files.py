@@ -17,7 +17,13 @@ from nfgnn.paper.search.results import Result
 from nfgnn.paper.search.rounds import Cell, Config
 from nfgnn.training import RunConfig, presets
 
-_FILES: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {
+Group = tuple[str, ...]
+"""Path of a group of tables in a file, such as ``("paper", "full")``."""
+Groups = dict[Group, dict[str, dict[str, Any]]]
+"""The tables of a file by group and dataset; the name of the defaults is ``"default"``."""
+Families = dict[Group, tuple[str, ...]]
+
+_FILES: dict[str, Families] = {
     "nfgnn": {
         (): ("agreement", "term", "paper"),
         ("agreement",): ("agreement",),
@@ -29,9 +35,6 @@ _FILES: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {
     "bernnet": {(): ("BernNet",)},
 }
 """For every file and group of tables: the families from which the winner is chosen."""
-
-Tables = dict[tuple[str, ...], dict[str, Any]]
-"""The tables of a file by their path, such as ``("paper", "full", "cora")``."""
 
 
 def write_presets(
@@ -49,9 +52,9 @@ def write_presets(
     """
     folder = folder or Path(presets.__file__).parent
     lines = []
-    for name, groups in _FILES.items():
+    for name, families in _FILES.items():
         path = folder / f"{name}.toml"
-        text, count = _updated(path.read_text(encoding="utf-8"), groups, results)
+        text, count = _updated(path.read_text(encoding="utf-8"), families, results)
         atomic_write(path, text)
         lines.append(f"{path}: {count} tables")
     if summary is not None:
@@ -104,22 +107,24 @@ def _inductive_winners(
     return found
 
 
-def _updated(
-    old: str, groups: dict[tuple[str, ...], tuple[str, ...]], results: Sequence[Result]
-) -> tuple[str, int]:
+def _updated(old: str, families_of: Families, results: Sequence[Result]) -> tuple[str, int]:
     """Return the new text of a preset file, and the number of tables that were searched."""
     head = old[: old.index("\n[") + 1] if "\n[" in old else old
-    loaded = tomllib.loads(old)
-    tables = _flatten({key: value for key, value in loaded.items() if isinstance(value, dict)})
-    notes: dict[tuple[str, ...], str] = {}
-    for group, families in groups.items():
-        defaults = {*tables.get(("default",), {}), *tables.get((*group, "default"), {})}
+    groups = _read_groups(tomllib.loads(old))
+    notes: dict[tuple[Group, str], str] = {}
+    for kind, families in families_of.items():
+        # Settings for which the file has defaults of its own must be given in every table.
+        defaults: set[str] = set()
+        for group in ((), kind):
+            defaults |= groups.get(group, {}).get("default", {}).keys()
         best = winners(results, families) | _inductive_winners(results, families)
         for cell, (result, drawn) in best.items():
-            key = (*group, cell.protocol, cell.dataset)
-            tables[key] = _differing_settings(result.config, defaults)
-            notes[key] = f"  # val {result.val_mean():.2f} %, best of {drawn}"
-    return head + "\n".join(_table_lines(tables, notes)).rstrip() + "\n", len(notes)
+            group = (*kind, cell.protocol)
+            table = _differing_settings(result.config, defaults)
+            groups.setdefault(group, {})[cell.dataset] = table
+            note = f"  # val {result.val_mean():.2f} %, best of {drawn}"
+            notes[group, cell.dataset] = note
+    return head + "\n".join(_table_lines(groups, notes)).rstrip() + "\n", len(notes)
 
 
 def _differing_settings(config: Config, file_defaults: set[str]) -> dict[str, Any]:
@@ -137,36 +142,40 @@ def _differing_settings(config: Config, file_defaults: set[str]) -> dict[str, An
     }
 
 
-def _table_lines(tables: Tables, notes: dict[tuple[str, ...], str]) -> list[str]:
+def _table_lines(groups: Groups, notes: dict[tuple[Group, str], str]) -> list[str]:
     """Return the lines of a file: ``[default]`` tables in full, one line for every dataset."""
     lines: list[str] = []
-    for group in sorted({key[:-1] for key in tables}, key=lambda group: (len(group), group)):
-        own = {key[-1]: table for key, table in tables.items() if key[:-1] == group}
-        default = own.pop("default", None)
-        if default is not None:
+    for group, tables in sorted(groups.items(), key=lambda item: (len(item[0]), item[0])):
+        if "default" in tables:
             lines.append(f"[{'.'.join((*group, 'default'))}]")
-            lines += [f"{name} = {json.dumps(value)}" for name, value in default.items()]
+            lines += [f"{name} = {json.dumps(value)}" for name, value in tables["default"].items()]
             lines.append("")
-        if own:
+        datasets = sorted(name for name in tables if name != "default")
+        if datasets:
             lines.append(f"[{'.'.join(group)}]")
-            for name in sorted(own):
-                lines.append(f"{name} = {_inline(own[name])}{notes.get((*group, name), '')}")
+            for name in datasets:
+                note = notes.get((group, name), "")
+                lines.append(f"{name} = {_inline(tables[name])}{note}")
             lines.append("")
     return lines
 
 
 def _inline(table: dict[str, Any]) -> str:
-    return "{ " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items()) + " }"
+    settings = [f"{name} = {json.dumps(value)}" for name, value in table.items()]
+    return "{ " + ", ".join(settings) + " }"
 
 
-def _flatten(tables: dict[str, Any], path: tuple[str, ...] = ()) -> Tables:
-    """Turn ``{"full": {"cora": {…}}}`` into ``{("full", "cora"): {…}}``."""
-    if not any(isinstance(value, dict) for value in tables.values()):
-        return {path: tables} if tables else {}
-    flat: Tables = {}
-    for name, part in tables.items():
-        flat |= _flatten(part, (*path, name))
-    return flat
+def _read_groups(tables: dict[str, Any], path: Group = ()) -> Groups:
+    """Turn ``{"full": {"cora": {…}}}`` into ``{("full",): {"cora": {…}}}``."""
+    groups: Groups = {}
+    for name, value in tables.items():
+        if not isinstance(value, dict):
+            continue  # a key of the file, such as paper_like
+        if any(isinstance(part, dict) for part in value.values()):
+            groups |= _read_groups(value, (*path, name))
+        elif value:
+            groups.setdefault(path, {})[name] = value
+    return groups
 
 
 def summarise_search(results: Sequence[Result]) -> str:
@@ -178,7 +187,8 @@ def summarise_search(results: Sequence[Result]) -> str:
         f"| cell | {' | '.join(families)} |",
         f"|---|{'---:|' * len(families)}",
     ]
-    for cell in sorted({result.cell for result in results}, key=lambda c: (c.protocol, c.dataset)):
+    cells = {result.cell for result in results}
+    for cell in sorted(cells, key=lambda cell: (cell.protocol, cell.dataset)):
         shown = []
         for family in families:
             if cell not in by_family[family]:

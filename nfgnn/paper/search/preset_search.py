@@ -256,9 +256,10 @@ def _best_of_every_structure(finalists: Sequence[Result]) -> list[Config]:
 
     Those with more seeds come first.
     """
-    ordered = sorted(finalists, key=lambda r: (-len(r.val), -round(r.val_mean(100), 6)))
+    by_mean = sorted(finalists, key=lambda result: -round(result.val_mean(100), 6))
+    by_seeds = sorted(by_mean, key=lambda result: -len(result.val))
     distinct: list[Config] = []
-    for result in ordered:
+    for result in by_seeds:
         config = RunConfig.from_dict(result.config).to_dict()
         if config not in distinct:
             distinct.append(config)

@@ -115,9 +115,8 @@ def _to_parquet(results: Sequence[Result]) -> bytes:
     scores = pa.list_(pa.float64())
     types: dict[str, Any] = {"stage": pa.int8(), "val": scores, "test": scores}
     types |= {"epochs": pa.list_(pa.int32()), "seeds": pa.int32()}
-    schema = pa.schema(
-        [(field.name, types.get(field.name, pa.string())) for field in fields(Result)]
-    )
+    names = [field.name for field in fields(Result)]
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in names])
     rows = [{**asdict(result), "config": json.dumps(result.config)} for result in results]
     file = io.BytesIO()
     table = pa.Table.from_pylist(rows, schema)

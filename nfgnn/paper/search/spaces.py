@@ -1,4 +1,4 @@
-"""What ``nfgnn tune`` may choose from: a grid of values per setting.
+"""The grids of ``nfgnn tune``: the values that every setting may take.
 
 The paper's own grid for NFGNN is :data:`PAPER_GRID` (with dropout 0.5, K = 10, rank 1). The wide
 grids go beyond it. Settings in :data:`NUMERIC` do not change the shape of the model, so runs that
@@ -14,6 +14,7 @@ from nfgnn.training import RunConfig
 
 Space = dict[str, tuple[Any, ...]]
 
+# The appendix of the paper does not mention α. Its values are those of GPRGNN.
 PAPER_GRID: Space = {
     "hidden_channels": (16, 32, 64),
     "lr": (0.01, 0.05),
@@ -22,8 +23,6 @@ PAPER_GRID: Space = {
     "filter_dropout": (0.0, 0.1, 0.2, 0.5, 0.7, 0.8, 0.9),
     "alpha": (0.1, 0.2, 0.5, 0.9, 1.0),
 }
-"""The grid of the paper's appendix; α, of which it does not speak, from that of GPRGNN."""
-
 NUMERIC: Space = {
     "lr": (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1),
     "weight_decay": (0.0, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01),
@@ -34,54 +33,44 @@ NUMERIC: Space = {
     "alpha": (0.05, 0.1, 0.2, 0.5, 0.9, 1.0),
     "label_smoothing": (0.0, 0.1, 0.2, 0.3),
 }
-_FILTERED = {"hidden_channels": (16, 32, 64, 128), "K": (1, 2, 3, 5, 10)}
-
-
-def _structure(model: str) -> Space:
-    """What shapes a model, beyond its features."""
-    own = {
-        "basis": tuple(BASES),
-        "self_loops": (False, True),
-        "init": tuple(name for name in ("ppr", *RESPONSES) if name != "random"),
-        "link": LINK_CHOICES,
-        **_FILTERED,
-    }
-    shapes: dict[str, Space] = {
-        "NFGNN": {**own, "rank": (1, 3, 5), "gate": tuple(GATES)},
-        "PolyGNN": own,
-        "GPRGNN": _FILTERED,
-        "BernNet": _FILTERED,
-        "APPNP": _FILTERED,
-        "ChebNet": {"hidden_channels": (16, 32, 64), "K": (1, 2, 3)},
-        "FAGCN": {"hidden_channels": (16, 32, 64), "K": (1, 2, 3), "eps": (0.1, 0.3, 0.5)},
-        "BMGCN": {"enhance": (0.8, 1.0, 2.0, 3.0, 4.0), "self_loop": (0.0, 1.5, 3.0)},
-        "GCN": {"hidden_channels": (16, 32, 64, 128)},
-        "SGC": {"K": (1, 2, 3)},
-    }
-    return {"features": ("row", "raw", "standard"), **shapes.get(model, {})}
+_FILTER: Space = {"hidden_channels": (16, 32, 64, 128), "K": (1, 2, 3, 5, 10)}
+_POLYNOMIAL: Space = {
+    "basis": tuple(BASES),
+    "self_loops": (False, True),
+    "init": tuple(name for name in ("ppr", *RESPONSES) if name != "random"),
+    "link": LINK_CHOICES,
+    **_FILTER,
+}
+_STRUCTURES: dict[str, Space] = {
+    "NFGNN": {**_POLYNOMIAL, "rank": (1, 3, 5), "gate": tuple(GATES)},
+    "PolyGNN": _POLYNOMIAL,
+    "GPRGNN": _FILTER,
+    "BernNet": _FILTER,
+    "APPNP": _FILTER,
+    "ChebNet": {"hidden_channels": (16, 32, 64), "K": (1, 2, 3)},
+    "FAGCN": {"hidden_channels": (16, 32, 64), "K": (1, 2, 3), "eps": (0.1, 0.3, 0.5)},
+    "BMGCN": {"enhance": (0.8, 1.0, 2.0, 3.0, 4.0), "self_loop": (0.0, 1.5, 3.0)},
+    "GCN": {"hidden_channels": (16, 32, 64, 128)},
+    "SGC": {"K": (1, 2, 3)},
+}
 
 
 def search_space(model: str, kind: str, fixed: Mapping[str, Any]) -> Space:
-    """The values that a search may choose for each setting.
+    """Return the values that a search may choose for each setting.
 
     Args:
         model: name of the model.
         kind: ``"paper"`` is the form and the grid of the paper, ``"best"`` searches all forms.
         fixed: settings that the user has decided.
     """
-    grids = (
-        PAPER_GRID
-        if kind == "paper" and model in ("NFGNN", "PolyGNN")
-        else {**_structure(model), **NUMERIC}
-    )
+    grids = {"features": ("row", "raw", "standard"), **_STRUCTURES.get(model, {}), **NUMERIC}
+    if kind == "paper" and model in ("NFGNN", "PolyGNN"):
+        grids = PAPER_GRID
     config = RunConfig.resolve(model, {}, None, None, "none")
-    known = set(config.settings())
-    learns_filter = any(
-        n.startswith("prop.") and p.requires_grad
-        for n, p in config.build(2, 2, 2).named_parameters()
-    )
-    if not learns_filter:
-        known -= {"filter_lr", "filter_weight_decay"}
+    names = set(config.settings())
+    conv = config.build(2, 2, 2).filter
+    if conv is None or not any(p.requires_grad for p in conv.parameters()):
+        names -= {"filter_lr", "filter_weight_decay"}
     if find_model(model).model.own_loss:
-        known -= {"label_smoothing"}  # its loss is its own
-    return {name: values for name, values in grids.items() if name in known and name not in fixed}
+        names -= {"label_smoothing"}
+    return {name: grids[name] for name in grids if name in names and name not in fixed}
