@@ -164,8 +164,7 @@ def _ogb(name: str, split: str, size: Size, megabytes: float, licence: str) -> E
     return Entry(name, name, read_ogb, folder, urls, *size, _HU, megabytes, **more)
 
 
-def _papers100m() -> Entry:
-    name = "ogbn-papers100M"
+def _papers100m(name: str) -> Entry:
     entry = _ogb(name, "time", (111059956, 1615685872, 128, 172), 57000, "ODC-BY")
     return replace(
         entry,
@@ -231,7 +230,7 @@ _TABLE = [
     ),
     _ogb("ogbn-arxiv", "time", (169343, 1166243, 128, 40), 81, "ODC-BY"),
     _ogb("ogbn-products", "sales_ranking", (2449029, 61859140, 100, 47), 1380, "Amazon"),
-    _papers100m(),
+    _papers100m("ogbn-papers100M"),
 ]  # fmt: skip
 
 REGISTRY: dict[str, Entry] = {entry.name: entry for entry in _TABLE}

@@ -10,7 +10,6 @@ from nfgnn.training.presets import KINDS
 
 
 def test_names_are_those_of_the_registries() -> None:
-    """After an addition to a registry, add the name to nfgnn/cli/names.py too."""
     assert tuple(dataset_names()) == names.DATASETS
     assert tuple(sorted(MODELS)) == names.MODELS
     assert tuple(PROTOCOLS) == names.PROTOCOLS

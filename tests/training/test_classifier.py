@@ -110,7 +110,7 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
         ({"self_loops": 1}, "self_loops = 1 is not valid"),
         ({"basis": "fourier"}, "unknown basis 'fourier'"),
         ({"basis": 3}, "basis = 3 is not valid"),
-        ({"features": "l2"}, "features = 'l2' is not known"),
+        ({"features": "l2"}, "features = 'l2' is not available"),
         ({"preset": "good"}, "there is no preset 'good'"),
         ({"device": "toaster"}, "unknown device 'toaster'"),
     ],

@@ -77,7 +77,7 @@ def test_workers_of_which_one_is_killed_equal_one_process(
         status = driver.wait(180)
     output = Path("log").read_text()
     assert status == 0, output
-    assert "Ray: a cluster of its own, 1 node, 2 CPUs" in output
+    assert "Ray: a local cluster, 1 node, 2 CPUs" in output
     assert sorted(p.name for p in tmp_path.iterdir()) == ["log", "store", "two"]
     monkeypatch.setattr(sys, "argv", ["nfgnn", *COMMAND, "--out", "one"])
     with contextlib.suppress(SystemExit):
