@@ -84,7 +84,12 @@ def neighbourhood_means(x: Tensor, operator: ScaledLaplacian, steps: int) -> Ten
 def recurrence_table(basis: Basis, K: int, lambda_max: float) -> Table:
     r"""Return the table of a basis in :math:`\tilde L` as a recurrence in :math:`\hat A`."""
     stretch = 2 / lambda_max
-    return [(-a * stretch, a * (stretch - 1) + b, c) for a, b, c in basis.table(K).tolist()]
+    rows = []
+    for k, (a, b, c) in enumerate(basis.table(K).tolist()):
+        # X^(-1) is zero, so c_0 has no effect. Backends have no such term: it would be whatever
+        # their buffer held before.
+        rows.append((-a * stretch, a * (stretch - 1) + b, c if k else 0.0))
+    return rows
 
 
 @lru_cache(maxsize=256)

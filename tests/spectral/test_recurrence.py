@@ -8,6 +8,8 @@ from helpers.dense import scaled_laplacian as dense_laplacian
 
 from nfgnn.spectral import (
     BASES,
+    Basis,
+    each_term,
     paired_terms,
     polynomial_terms,
     recurrence_terms,
@@ -42,6 +44,33 @@ def test_terms_equal_the_exact_eigenbasis(name: str, K: int, lambda_max: float, 
         exact.abs().max().clamp(min=1)
     )  # beyond λ_max the polynomials grow: the error is relative there
     torch.testing.assert_close(terms / scale, exact / scale, rtol=0, atol=1e-10)
+
+
+class SecondKind(Basis):
+    """Chebyshev polynomials of the second kind as textbooks write them, with c_0 = -1."""
+
+    def table(self, K: int) -> torch.Tensor:
+        return torch.tensor([[2.0, 0.0, -1.0]], dtype=torch.float64).repeat(K, 1)
+
+
+@pytest.mark.parametrize("lambda_max", [2.0, 1.9])
+@pytest.mark.parametrize("K", [1, 6])
+def test_the_term_before_the_first_is_zero(K: int, lambda_max: float) -> None:
+    """The buffers of a recurrence start with any content, which c_0 must not bring in."""
+    edge_index = random_graph(N, 0.15, 0)
+    x = torch.randn(N, 3, dtype=torch.float64)
+    L = dense_laplacian(edge_index, N, lambda_max)
+    exact = [x, 2 * L @ x]
+    for _ in range(K - 1):
+        exact.append(2 * L @ exact[-1] - exact[-2])
+    operator = scaled_laplacian(edge_index, num_nodes=N, lambda_max=lambda_max)
+    # An allocator that reuses memory hands out these NaNs as the buffers of the terms.
+    garbage = [torch.full((K + 1, N, 3), torch.nan, dtype=torch.float64) for _ in range(8)]
+    del garbage
+    terms = polynomial_terms(x, operator, SecondKind(), K)
+    torch.testing.assert_close(terms, torch.stack(exact))
+    one_by_one = [term.clone() for term in each_term(x.clone(), operator, SecondKind(), K)]
+    torch.testing.assert_close(torch.stack(one_by_one), torch.stack(exact))
 
 
 @pytest.mark.parametrize(("K", "bound"), [(10, 1e-6), (20, 2e-6)])
@@ -138,7 +167,7 @@ def test_two_signals_share_a_recurrence_and_one_has_a_gradient(name: str) -> Non
 
 @pytest.mark.parametrize("name", BASES)
 def test_terms_one_by_one_are_the_same_bits_and_ignore_what_was_in_the_buffers(name: str) -> None:
-    from nfgnn.spectral import each_term, recurrence_terms, torch_backend
+    from nfgnn.spectral import torch_backend
 
     x, operator = torch.randn(40, 5), scaled_laplacian(random_graph(40, 0.2, 1), num_nodes=40)
     expected = recurrence_terms(x, operator, resolve_basis(name), 6)

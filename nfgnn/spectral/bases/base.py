@@ -32,7 +32,10 @@ class Basis(ABC):
 
     @abstractmethod
     def table(self, K: int) -> Tensor:
-        """Return the recurrence, ``[K, 3]`` in float64: row k leads from term k to term k + 1."""
+        """Return the recurrence, ``[K, 3]`` in float64: row k leads from term k to term k + 1.
+
+        The last number of row 0 has no effect, because term -1 is zero.
+        """
 
     def mixing(self, K: int) -> Tensor | None:
         """Return the terms of this basis as combinations of those of the table.
