@@ -13,6 +13,10 @@ import typer
 from nfgnn.cli import names
 from nfgnn.errors import UserError, suggestion, unknown_name
 
+# NumPy's generators take seeds below 2**32; the last run of a command stays below it too.
+MAX_SEED = 4_000_000_000
+MAX_RUNS = 100_000
+
 # Panels of the help text.
 DATA = "Data"
 MODEL = "Model and training"

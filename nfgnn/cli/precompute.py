@@ -120,11 +120,13 @@ def precompute(
     from nfgnn.spectral import resolve_basis
     from nfgnn.store import Settings, parse_memory, plan_precompute
     from nfgnn.store import precompute as compute
-    from nfgnn.training import resolve_device
+    from nfgnn.training import check_setting, resolve_device
 
     start = time.perf_counter()
     limit = parse_memory(memory)
     resolve_device(device)
+    check_setting("K", K, 10)
+    check_setting("lambda_max", lambda_max, 2.0)
     try:
         resolve_basis(basis)  # its parameters; the name was validated while parsing
     except ValueError as error:

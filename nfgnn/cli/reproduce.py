@@ -44,13 +44,19 @@ def reproduce(
         int | None,
         typer.Option(
             min=1,
+            max=options.MAX_RUNS,
             help="Number of runs per cell. Default: that of the paper.",
             rich_help_panel=options.MODEL,
         ),
     ] = None,
     seed: Annotated[
         int,
-        typer.Option(min=0, help="First seed of split and model.", rich_help_panel=options.MODEL),
+        typer.Option(
+            min=0,
+            max=options.MAX_SEED,
+            help="First seed of split and model.",
+            rich_help_panel=options.MODEL,
+        ),
     ] = names.FIRST_REPORT_SEED,
     preset: Annotated[
         str | None,

@@ -38,13 +38,19 @@ def train(
         int,
         typer.Option(
             min=1,
+            max=options.MAX_RUNS,
             help="Number of runs, with the seeds SEED, SEED+1, …",
             rich_help_panel=options.MODEL,
         ),
     ] = 3,
     seed: Annotated[
         int,
-        typer.Option(min=0, help="First seed of split and model.", rich_help_panel=options.MODEL),
+        typer.Option(
+            min=0,
+            max=options.MAX_SEED,
+            help="First seed of split and model.",
+            rich_help_panel=options.MODEL,
+        ),
     ] = 0,
     preset: Annotated[
         str,

@@ -6,6 +6,7 @@ from typing import Any
 from nfgnn.errors import UserError, suggestion
 
 _ROLES = ("id", "label", "split", "source", "target", "weight", "drop")
+_MAX_SEEDS = 10_000
 
 
 def columns(items: list[str] | None) -> dict[str, Any]:
@@ -41,8 +42,13 @@ def numbers(text: str) -> list[int]:
     try:
         for part in text.split(","):
             low, _, high = part.partition("-")
-            found.extend(range(int(low), int(high or low) + 1))
-    except ValueError:
+            seeds = range(int(low), int(high or low) + 1)
+            if len(seeds) > _MAX_SEEDS:
+                raise UserError(f"--seeds {text} is not valid: it names more than {_MAX_SEEDS}")
+            found.extend(seeds)
+    except UserError:
+        raise
+    except (ValueError, OverflowError):
         raise UserError(f"--seeds {text} is not valid: write 0-9, or 0,1,2") from None
     return found
 
@@ -61,7 +67,8 @@ def settings(items: list[str] | None) -> dict[str, Any]:
             )
         try:
             value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
+            # A number with thousands of digits and deep brackets are not valid TOML either.
             value = text.strip()
         parsed[key.strip()] = value
     return parsed

@@ -37,9 +37,11 @@ from nfgnn.training.records import (
     read_summary,
 )
 from nfgnn.training.run import Failure, Graph, RunResult, RunSpec, fit_together
+from nfgnn.training.settings import SETTINGS, check_setting
 from nfgnn.training.whole_graph import fit
 
 __all__ = [
+    "SETTINGS",
     "Executor",
     "Experiment",
     "Failure",
@@ -61,6 +63,7 @@ __all__ = [
     "TrainingConfig",
     "accuracy",
     "batch_size",
+    "check_setting",
     "device_name",
     "execute",
     "export_records",

@@ -8,6 +8,7 @@ from typing import Any
 from nfgnn.errors import UserError, suggestion
 from nfgnn.nn import GATES, NodeModel, find_model
 from nfgnn.training.presets import preset
+from nfgnn.training.settings import check_setting
 
 _OMITTED_IF_ZERO = ("batch_size", "label_smoothing")
 """Settings that were added later. Omitting them where they are 0 keeps the keys of old records."""
@@ -40,6 +41,10 @@ class TrainingConfig:
     """Share of the training target that is spread evenly over all classes."""
     batch_size: int = 0
     """Rows per step, for models that are trained on rows; 0 takes all rows."""
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            check_setting(setting.name, vars(self)[setting.name], setting.default)
 
 
 @dataclass(frozen=True)
@@ -74,15 +79,9 @@ class RunConfig:
         }
         training_defaults = {f.name: f.default for f in fields(TrainingConfig)}
         defaults = {**hyper_defaults, **training_defaults}
-        values = _applicable(preset(entry.name, dataset, protocol, kind), settings)
-        values |= settings
-        for key, value in values.items():
-            if key not in defaults:
-                raise UserError(
-                    f"{entry.name} has no setting '{key}': choose one of {', '.join(defaults)}"
-                    f"{suggestion(key, defaults)}"
-                )
-            values[key] = _coerce(key, value, defaults[key])
+        given = _checked(entry.name, settings, defaults)
+        chosen = _applicable(preset(entry.name, dataset, protocol, kind), given)
+        values = _checked(entry.name, chosen, defaults) | given
         hyper = {key: values.get(key, default) for key, default in hyper_defaults.items()}
         training = {key: value for key, value in values.items() if key in training_defaults}
         return cls(entry.name, hyper, TrainingConfig(**training))
@@ -91,7 +90,10 @@ class RunConfig:
     def from_dict(cls, values: Mapping[str, Any]) -> "RunConfig":
         """Return the configuration that :meth:`to_dict` describes."""
         settings = dict(values)
-        return cls.resolve(settings.pop("model"), settings, None, None, "none")
+        model = settings.pop("model", None)
+        if not isinstance(model, str):
+            raise UserError("the configuration does not name its model")
+        return cls.resolve(model, settings, None, None, "none")
 
     def to_dict(self) -> dict[str, Any]:
         """Return one flat table: the name of the model and all settings."""
@@ -135,22 +137,14 @@ def _applicable(preset: dict[str, Any], settings: Mapping[str, Any]) -> dict[str
     return {key: value for key, value in preset.items() if key != "gate"}
 
 
-def _coerce(key: str, value: Any, default: Any) -> Any:
-    """Return the value as the type of its default; integers are accepted for floats."""
-    if default is None:
-        return value
-    if key == "lambda_max" and value == "estimate":
-        return value
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    match default:
-        case bool():
-            valid = isinstance(value, bool)
-        case int():
-            valid = number and value == int(value)
-        case float():
-            valid = number
-        case _:
-            valid = not number and not isinstance(value, bool)
-    if not valid:
-        raise UserError(f"{key} = {value!r} is not valid: it takes a value like {default!r}")
-    return type(default)(value) if number else value
+def _checked(
+    model: str, settings: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return settings as their declared types; refuse unknown names and invalid values."""
+    for key in settings:
+        if key not in defaults:
+            raise UserError(
+                f"{model} has no setting '{key}': choose one of {', '.join(defaults)}"
+                f"{suggestion(key, defaults)}"
+            )
+    return {key: check_setting(key, value, defaults[key]) for key, value in settings.items()}

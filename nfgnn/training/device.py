@@ -24,7 +24,24 @@ def resolve_device(device: str) -> torch.device:
             f"device '{device}' is not available: this machine or this build of torch has no CUDA "
             "GPU"
         )
+    if resolved.type == "cuda" and (resolved.index or 0) >= torch.cuda.device_count():
+        raise UserError(
+            f"device '{device}' is not available: this machine has {torch.cuda.device_count()} "
+            "CUDA GPUs, counted from 0"
+        )
+    if resolved.type not in ("cpu", "cuda"):
+        _check_other_device(resolved)
     return resolved
+
+
+def _check_other_device(device: torch.device) -> None:
+    """Refuse a device that this build of torch names but cannot compute on."""
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, NotImplementedError, AssertionError):
+        raise UserError(
+            f"device '{device}' is not available on this machine: use auto, cpu or cuda"
+        ) from None
 
 
 def device_name(device: str) -> str:

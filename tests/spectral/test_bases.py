@@ -107,8 +107,8 @@ def test_names_resolve_and_print_as_what_resolves_again() -> None:
     [
         (lambda: resolve_basis("fourier"), "unknown basis 'fourier': choose one of chebyshev"),
         (lambda: resolve_basis("chebyshev(2)"), "does not take the parameters"),
-        (lambda: resolve_basis("jacobi(x)"), "could not convert"),
-        (lambda: Jacobi(-1, 0), "needs a > -1"),
+        (lambda: resolve_basis("jacobi(x)"), "are not numbers"),
+        (lambda: Jacobi(-1, 0), "needs finite a > -1"),
         (lambda: initial_response("bandpass", 0.1, 4), "unknown initial response 'bandpass'"),
         (lambda: initial_response("ppr", 1.5, 4), "alpha must lie between 0 and 1"),
     ],

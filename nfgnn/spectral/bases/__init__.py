@@ -38,6 +38,9 @@ def _basis_named(basis: str) -> Basis:
         raise ValueError(f"unknown basis '{basis}': choose one of {', '.join(BASES)}")
     try:
         values = [float(v) for v in arguments.rstrip(") ").split(",") if v.strip()]
+    except ValueError:
+        raise ValueError(f"the parameters of basis '{basis}' are not numbers") from None
+    try:
         return BASES[name.strip()](*values)
     except TypeError:
         raise ValueError(f"basis '{name}' does not take the parameters in '{basis}'") from None

@@ -1,5 +1,7 @@
 """Jacobi polynomials, and Legendre polynomials as a special case."""
 
+from math import inf
+
 import torch
 from torch import Tensor
 
@@ -29,8 +31,10 @@ class Jacobi(Basis):
     """
 
     def __init__(self, a: float = 1.0, b: float = 1.0) -> None:
-        if a <= -1 or b <= -1:
-            raise ValueError(f"Jacobi(a, b) needs a > -1 and b > -1, got a = {a} and b = {b}")
+        if not (-1 < a < inf and -1 < b < inf):
+            raise ValueError(
+                f"Jacobi(a, b) needs finite a > -1 and b > -1, got a = {a} and b = {b}"
+            )
         self.a = float(a)
         self.b = float(b)
 
