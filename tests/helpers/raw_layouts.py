@@ -184,7 +184,7 @@ def _splits(entry: Entry, folder: Path, nodes: np.ndarray) -> None:
 
 
 def writer_of(entry: Entry) -> Callable[[Entry, Path], Truth]:
-    """The writer of an entry's layout."""
+    """Return the function that writes small raw files in the layout of an entry."""
     group = entry.folder.split("/")[0]
     if entry.name == "ogbn-papers100m":
         return ogb_binary
@@ -194,6 +194,12 @@ def writer_of(entry: Entry) -> Callable[[Entry, Path], Truth]:
         return geom_gcn
     if group in ("HeterophilousGraphDataset", "npz"):
         return heterophilous
-    return {"Planetoid": planetoid, "Amazon": gnn_benchmark, "Coauthor": gnn_benchmark}.get(
-        group, ogb
-    )
+    if group.startswith("ogbn_"):
+        return ogb
+    writers = {"Planetoid": planetoid, "Amazon": gnn_benchmark, "Coauthor": gnn_benchmark}
+    if group not in writers:
+        raise LookupError(
+            f"{entry.name} has a layout of its own ({entry.folder}): write its raw files in "
+            "tests/helpers/raw_layouts.py, so that the tests can load it without a download"
+        )
+    return writers[group]
