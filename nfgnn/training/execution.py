@@ -182,7 +182,7 @@ _FREE_SETTINGS = frozenset(
 def _batch_key(spec: RunSpec) -> tuple[Any, ...]:
     settings = spec.config.to_dict().items()
     shape = tuple((key, value) for key, value in settings if key not in _FREE_SETTINGS)
-    return (id(spec.graph.in_memory), spec.graph, spec.protocol, spec.timed, shape)
+    return (spec.graph, spec.protocol, spec.timed, shape)
 
 
 def _batch_label(batch: Batch) -> str:

@@ -36,12 +36,14 @@ class Graph:
     root: Path | None = None
     options: tuple[tuple[str, Any], ...] = ()
     in_memory: Data | None = field(default=None, compare=False, repr=False)
+    memory_id: int = 0
+    """Tells graphs in memory apart that have the same name."""
 
     @classmethod
     def of(cls, data: Data) -> "Graph":
         """Return a graph in memory. It travels to other processes as a whole."""
         name = str(data.get("name") or "graph")
-        return cls(name, in_memory=data)
+        return cls(name, in_memory=data, memory_id=id(data))
 
     @classmethod
     def named(cls, source: str, root: Path | None = None, **options: Any) -> "Graph":
