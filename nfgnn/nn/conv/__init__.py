@@ -2,6 +2,6 @@
 
 from nfgnn.nn.conv.nf_conv import NFConv
 from nfgnn.nn.conv.poly_conv import PolyConv
-from nfgnn.nn.conv.polynomial_conv import PolynomialConv
+from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
 
-__all__ = ["NFConv", "PolyConv", "PolynomialConv"]
+__all__ = ["NFConv", "PolyConv", "PolynomialFilter"]

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from nfgnn.nn.conv.polynomial_conv import PolynomialConv
+from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
 from nfgnn.nn.gates import GATES
 from nfgnn.spectral import (
     RESPONSES,
@@ -16,7 +16,7 @@ from nfgnn.spectral import (
 )
 
 
-class NFConv(PolynomialConv):
+class NFConv(PolynomialFilter):
     r"""The node-oriented filter of `Node-oriented Spectral Filtering for Graph Neural Networks
     <https://arxiv.org/abs/2212.03654>`_ (Algorithm 1): a polynomial filter for every node.
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from nfgnn.nn.conv.polynomial_conv import PolynomialConv
+from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
 from nfgnn.spectral import (
     Basis,
     LambdaMax,
@@ -14,7 +14,7 @@ from nfgnn.spectral import (
 )
 
 
-class PolyConv(PolynomialConv):
+class PolyConv(PolynomialFilter):
     r"""One polynomial filter for the whole graph: the node-oriented filter "without NF".
 
     .. math:: Z = \sum_{k=0}^{K} γ_k\, p_k(\tilde L)\, X

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
-from nfgnn.nn.conv import PolynomialConv
+from nfgnn.nn.conv import PolynomialFilter
 from nfgnn.nn.dropout import dropout_dense
 from nfgnn.nn.models.adjacency_mlp import AdjacencyMLP
 from nfgnn.nn.models.mlp import MLP
@@ -32,7 +32,7 @@ class Decoupled(NodeModel):
 
     def __init__(
         self,
-        prop: PolynomialConv,
+        prop: PolynomialFilter,
         in_channels: int,
         out_channels: int,
         hidden_channels: int,

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from nfgnn.nn.conv import PolynomialConv
+from nfgnn.nn.conv import PolynomialFilter
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.node_model import Features, NodeModel
 from nfgnn.spectral import CSR, polynomial_terms
@@ -31,7 +31,7 @@ class Scalable(NodeModel):
 
     def __init__(
         self,
-        prop: PolynomialConv,
+        prop: PolynomialFilter,
         in_channels: int,
         out_channels: int,
         hidden_channels: int,

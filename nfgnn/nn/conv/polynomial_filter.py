@@ -15,7 +15,7 @@ from nfgnn.spectral import (
 )
 
 
-class PolynomialConv(nn.Module):
+class PolynomialFilter(nn.Module):
     """Base class of filters that weight the terms of a polynomial basis.
 
     Args:
