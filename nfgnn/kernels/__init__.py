@@ -1,6 +1,6 @@
 """Triton kernels for the GPU. Each module has a twin in torch, and the tests compare the two.
 
-Without Triton, or on a CPU, the twin is used: see :func:`nfgnn.spectral.serves_triton`. Modules
+Without Triton, or on a CPU, the twin is used: see :func:`nfgnn.spectral.triton_supports`. Modules
 with kernels import Triton, so they are imported where they are used.
 
 ================================== =========================================================

@@ -20,7 +20,7 @@ from torch import Tensor, strided
 from torch.autograd import Function
 
 from nfgnn.nn.dropout import Rate
-from nfgnn.spectral import CSR, fast_apply, join_runs, serves_triton
+from nfgnn.spectral import CSR, fast_apply, join_runs, triton_supports
 
 
 def can_fuse(x: Tensor | CSR, layers: Sequence[Any], rate: Rate) -> TypeGuard[Tensor]:
@@ -31,7 +31,7 @@ def can_fuse(x: Tensor | CSR, layers: Sequence[Any], rate: Rate) -> TypeGuard[Te
     """
     if len(layers) != 2 or isinstance(x, CSR) or x.layout != strided:
         return False
-    if not serves_triton(x) or x.requires_grad or not x.is_contiguous():
+    if not triton_supports(x) or x.requires_grad or not x.is_contiguous():
         return False
     if not isinstance(rate, Tensor) and rate <= 0:
         return False

@@ -7,7 +7,7 @@ and their gradient with K more. :class:`CSR` is the sparse matrix of graphs and 
 """
 
 from nfgnn.spectral.autograd import fast_apply, join_runs, transforming
-from nfgnn.spectral.backend import serves_triton
+from nfgnn.spectral.backend import triton_supports
 from nfgnn.spectral.bases import (
     BASES,
     Basis,
@@ -68,6 +68,6 @@ __all__ = [
     "recurrence_terms",
     "resolve_basis",
     "scaled_laplacian",
-    "serves_triton",
     "transforming",
+    "triton_supports",
 ]

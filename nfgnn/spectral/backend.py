@@ -23,8 +23,11 @@ def backend(x: Tensor) -> ModuleType:
     return recurrence
 
 
-def serves_triton(x: Tensor) -> bool:
-    """Return whether the other kernels serve a tensor: float32 on a GPU, with Triton installed."""
+def triton_supports(x: Tensor) -> bool:
+    """Return whether all Triton kernels accept a tensor: float32 on a GPU with Triton installed.
+
+    The kernels of :func:`backend` also take float64.
+    """
     return x.is_cuda and x.dtype == torch.float32 and _has_triton()
 
 

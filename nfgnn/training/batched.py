@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 from nfgnn.errors import UserError
 from nfgnn.kernels import LARGE, degree_order
 from nfgnn.nn import NodeModel
-from nfgnn.spectral import CSR, serves_triton
+from nfgnn.spectral import CSR, triton_supports
 from nfgnn.training.config import TrainingConfig
 from nfgnn.training.fused_loss import loss_and_accuracy
 from nfgnn.training.history import History, OnEpoch
@@ -278,7 +278,7 @@ def _order_matters(model: nn.Module, data: Data) -> bool:
 
     Weights that belong to nodes forbid it, and so do sparse features.
     """
-    if not serves_triton(data.x) or data.x.layout != torch.strided:
+    if not triton_supports(data.x) or data.x.layout != torch.strided:
         return False
     if data.num_nodes <= LARGE:
         return False

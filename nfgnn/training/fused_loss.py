@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from nfgnn.spectral import fast_apply, serves_triton
+from nfgnn.spectral import fast_apply, triton_supports
 
 
 def loss_and_accuracy(
@@ -40,7 +40,7 @@ class _FusedLoss(Function):
     def forward(
         logits: Tensor, weight: Tensor, y: Tensor, share: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        if not serves_triton(logits):
+        if not triton_supports(logits):
             return scores(logits, weight, y, share)
         from nfgnn.kernels import training_step
 

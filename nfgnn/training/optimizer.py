@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.optim.adam import adam
 
 from nfgnn.nn import NodeModel
-from nfgnn.spectral import serves_triton
+from nfgnn.spectral import triton_supports
 from nfgnn.training.config import TrainingConfig
 
 BETAS = (0.9, 0.999)
@@ -131,7 +131,7 @@ class StackedAdam:
     def step(self, weights: Tensor, gradient: Tensor, active: Tensor) -> None:
         """Update the rows that are ``active``."""
         self.powers.mul_(self.betas)
-        if serves_triton(weights):
+        if triton_supports(weights):
             from nfgnn.kernels import training_step
 
             training_step.adam(

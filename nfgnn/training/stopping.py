@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from nfgnn.spectral import serves_triton
+from nfgnn.spectral import triton_supports
 from nfgnn.training.history import History
 
 
@@ -79,7 +79,7 @@ class BatchedStopping:
         The pass computes the training loss of epoch t + 1 and evaluates the weights after epoch t.
         The evaluation before the first epoch does not count.
         """
-        if serves_triton(weights):
+        if triton_supports(weights):
             from nfgnn.kernels import training_step
 
             training_step.record(

@@ -27,7 +27,7 @@ def use_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "backend", lambda x: triton_backend)
     monkeypatch.setattr(term_filter, "_use_kernel", lambda terms: True)
     for module in (scores, optimizers, stopping, trainer, fused_mlp):
-        monkeypatch.setattr(module, "serves_triton", lambda x: True)
+        monkeypatch.setattr(module, "triton_supports", lambda x: True)
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_stopping_is_that_of_the_torch_path(monkeypatch: pytest.MonkeyPatch) -> 
     losses[4, 1] = torch.nan
     for epoch in range(12):
         for state, kernel in zip(states, (False, True)):
-            monkeypatch.setattr(stopping, "serves_triton", lambda x, kernel=kernel: kernel)
+            monkeypatch.setattr(stopping, "triton_supports", lambda x, kernel=kernel: kernel)
             weights.fill_(epoch)
             state.record(weights, losses[epoch] + 1, losses[epoch], losses[epoch] / 100)
             state.epoch += 1

@@ -74,7 +74,7 @@ def test_runs_of_a_batch_are_single_runs_with_draws_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Tiny rates drop nothing and equal the plain layers. At 0.5 every run draws its own mask."""
-    monkeypatch.setattr(fused_mlp, "serves_triton", lambda x: True)
+    monkeypatch.setattr(fused_mlp, "triton_supports", lambda x: True)
     torch.manual_seed(0)
     models = [MLP(9, 3, 8, dropout=1e-7) for _ in range(3)]
     x, y = torch.randn(30, 9), torch.randint(3, (30,))

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from nfgnn.spectral import fast_apply, join_runs, serves_triton
+from nfgnn.spectral import fast_apply, join_runs, triton_supports
 
 
 def term_filter(terms: Tensor, weight: Tensor, gamma: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ class _TermFilterGradient(Function):
 
 
 def _use_kernel(terms: Tensor) -> bool:
-    if not serves_triton(terms):
+    if not triton_supports(terms):
         return False
     from nfgnn.kernels import term_filter as kernel
 
