@@ -16,7 +16,7 @@ from epochs import config, random_graph
 from gpu_check import copy_bandwidth
 from torch.profiler import ProfilerActivity, profile
 
-from nfgnn.training.batched import BatchedStep, Member, captured
+from nfgnn.training.batched import BatchedTrainer, Member, capture_cuda_graph
 
 ORDER = {
     "_mlp_kernel": ["both layers, training and evaluation"],
@@ -95,10 +95,12 @@ def main() -> None:
     bandwidth = copy_bandwidth()
     model = setup.build(F, C, n).cuda()
     with torch.no_grad():
-        state = BatchedStep([Member(model, data.train_mask, data.val_mask, setup.training)], data)
+        state = BatchedTrainer(
+            [Member(model, data.train_mask, data.val_mask, setup.training)], data
+        )
         state.epoch()
         state.epoch()
-        epochs = [labelled(epoch, K) for epoch in events(captured(state.epoch))]
+        epochs = [labelled(epoch, K) for epoch in events(capture_cuda_graph(state.epoch))]
     gpu = f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
     bytes_of = floors(n, data.edge_index.shape[1], F, H, C, K)
     lines = [

@@ -15,7 +15,7 @@ from epochs import PLAIN, config, epoch_ms, random_graph
 
 from nfgnn.kernels import degree_order
 from nfgnn.spectral import scaled_laplacian
-from nfgnn.training.batched import BatchedStep, Member, captured
+from nfgnn.training.batched import BatchedTrainer, Member, capture_cuda_graph
 
 
 class Stages:
@@ -50,12 +50,14 @@ def main() -> None:
     setup = config("NFGNN", 100)
     model = setup.build(data.num_features, data.num_classes, data.num_nodes).cuda()
     with torch.no_grad():
-        state = BatchedStep([Member(model, data.train_mask, data.val_mask, setup.training)], data)
+        state = BatchedTrainer(
+            [Member(model, data.train_mask, data.val_mask, setup.training)], data
+        )
         stages.note("NFGNN: what training keeps, and a first pass")
         state.epoch()
         state.epoch()
         stages.note("NFGNN: two epochs")
-        replay = captured(state.epoch)
+        replay = capture_cuda_graph(state.epoch)
         stages.note("NFGNN: an epoch is captured")
         replay()
         stages.note("NFGNN: and replayed")

@@ -5,8 +5,9 @@ protocol, seed, configuration) is a run as a value; :func:`execute` turns many o
 with an executor (in process, process pool, Ray) and a place for the results (run folder, database
 of records, memory). :func:`run_experiment` does so for several seeds of one configuration.
 
-Below that, :mod:`~nfgnn.training.trainer` has the epoch loop. What an epoch does is a step: whole
-graph, batched runs, row batches. Hyper-parameters come from :mod:`nfgnn.training.presets`.
+Below that, :mod:`~nfgnn.training.trainer` has the epoch loop, with one trainer each for whole
+graphs, batched runs and mini-batches of rows. Hyper-parameters come from
+:mod:`nfgnn.training.presets`.
 """
 
 from nfgnn.training.classifier import NodeClassifier

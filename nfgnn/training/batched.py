@@ -28,7 +28,7 @@ from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.optimizer import StackedAdam
 from nfgnn.training.stacked_parameters import Layout, Tree, dropout_rates, dropout_rates_set
 from nfgnn.training.stopping import BatchedStopping
-from nfgnn.training.trainer import Step, train
+from nfgnn.training.trainer import Trainer, train
 
 _MAX_RUNS = 256
 _EPOCHS_BEFORE_CAPTURE = 2  # by then every kernel is compiled
@@ -62,11 +62,11 @@ def fit_batched(
     if len(lengths) != 1:
         raise UserError("batched runs must share the settings epochs and patience")
     with torch.no_grad():
-        step = BatchedStep(members, data)
-        return train(step, members[0].config.epochs, on_epoch)
+        trainer = BatchedTrainer(members, data)
+        return train(trainer, members[0].config.epochs, on_epoch)
 
 
-class BatchedStep(Step):
+class BatchedTrainer(Trainer):
     """An epoch of all runs, in tensors that stay where they are.
 
     ``rows[r]`` is the member that row r of the weights belongs to. Members that have stopped leave
@@ -110,7 +110,7 @@ class BatchedStep(Step):
         y = data.y.clamp(min=0)  # unlabelled nodes are in no mask
         self.train_mask = torch.stack([member.train_mask for member in self.members]).to(x.device)
         self.val_mask = torch.stack([member.val_mask for member in self.members]).to(x.device)
-        if _order_matters(self.members[0].model, data):
+        if _sorts_by_degree(self.members[0].model, data):
             order, edge_index = degree_order(edge_index, data.num_nodes)
             x = x[order]
             y = y[order]
@@ -147,7 +147,7 @@ class BatchedStep(Step):
         self._run()
         self._plain_epochs += 1
         if self.weights.is_cuda and self._plain_epochs == _EPOCHS_BEFORE_CAPTURE:
-            self._run = captured(self.epoch)
+            self._run = capture_cuda_graph(self.epoch)
 
     def epoch(self) -> None:
         """A training pass and an evaluation of the same weights, then the update."""
@@ -273,7 +273,7 @@ class _Pair(nn.Module):
         return self.model.forward_pair(*inputs)
 
 
-def _order_matters(model: nn.Module, data: Data) -> bool:
+def _sorts_by_degree(model: nn.Module, data: Data) -> bool:
     """Whether nodes are sorted by degree: on large graphs, for the sake of coalesced writes.
 
     Weights that belong to nodes forbid it, and so do sparse features.
@@ -285,7 +285,7 @@ def _order_matters(model: nn.Module, data: Data) -> bool:
     return not any(data.num_nodes in p.shape for p in model.parameters())
 
 
-def captured(epoch: Callable[[], None]) -> Callable[[], None]:
+def capture_cuda_graph(epoch: Callable[[], None]) -> Callable[[], None]:
     """Capture an epoch as a CUDA graph, which is launched as a whole."""
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()

@@ -18,7 +18,7 @@ from nfgnn.training import inputs
 from nfgnn.training.batched import max_batched_runs
 from nfgnn.training.device import resolve_device
 from nfgnn.training.history import History, OnEpoch
-from nfgnn.training.run import Failure, RunResult, RunSpec, train_runs
+from nfgnn.training.run import NUMERIC_SETTINGS, Failure, RunResult, RunSpec, train_runs
 
 _BASE_COST = 5000.0  # of a run, in nodes and edges
 
@@ -164,24 +164,10 @@ def batch_size(spec: RunSpec, device: str) -> int:
     return max_batched_runs(module, edges.to(resolved), resolved)
 
 
-# Numeric settings that may differ within a batch. All others decide the shape of the computation.
-_FREE_SETTINGS = frozenset(
-    (
-        "lr",
-        "weight_decay",
-        "dropout",
-        "filter_lr",
-        "filter_weight_decay",
-        "filter_dropout",
-        "alpha",
-        "label_smoothing",
-    )
-)
-
-
 def _batch_key(spec: RunSpec) -> tuple[Any, ...]:
+    """Return what the runs of a batch must have in common."""
     settings = spec.config.to_dict().items()
-    shape = tuple((key, value) for key, value in settings if key not in _FREE_SETTINGS)
+    shape = tuple((key, value) for key, value in settings if key not in NUMERIC_SETTINGS)
     return (spec.graph, spec.protocol, spec.timed, shape)
 
 

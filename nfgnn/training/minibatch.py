@@ -19,7 +19,7 @@ from nfgnn.training.distributed import ProcessGroup
 from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.optimizer import FusedAdam
 from nfgnn.training.stopping import should_stop
-from nfgnn.training.trainer import Step, suitable_threads, train
+from nfgnn.training.trainer import Trainer, suitable_threads, train
 
 _CHECKPOINT_SHARE = 0.05
 """At most this share of the time goes into checkpoints."""
@@ -55,12 +55,12 @@ def fit_rows(
     that of the mean loss over the whole batch, so the number of processes only changes rounding
     (and the random numbers of dropout). Only the first process writes the checkpoint.
     """
-    step = MinibatchStep(model, task, config, seed, checkpoint)
+    trainer = MinibatchTrainer(model, task, config, seed, checkpoint)
     try:
-        with suitable_threads(step.train_loader.batch_values, model, step.device):
-            history = train(step, config.epochs, on_epoch)[0]
+        with suitable_threads(trainer.train_loader.batch_values, model, trainer.device):
+            history = train(trainer, config.epochs, on_epoch)[0]
     finally:
-        step.close()
+        trainer.close()
     history.raise_if_diverged()
     return history
 
@@ -76,7 +76,7 @@ class _RowModule(nn.Module):
         return self.model.forward_rows(rows)
 
 
-class MinibatchStep(Step):
+class MinibatchTrainer(Trainer):
     """An epoch of row batches, with a checkpoint now and then."""
 
     def __init__(

@@ -19,6 +19,19 @@ from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig
 from nfgnn.training.history import OnEpoch
 
+NUMERIC_SETTINGS = frozenset(
+    (
+        "lr",
+        "weight_decay",
+        "dropout",
+        "filter_lr",
+        "filter_weight_decay",
+        "filter_dropout",
+        "alpha",
+        "label_smoothing",
+    )
+)
+"""Settings that change numbers, but neither the shape nor the cost of the computation."""
 _WARM_UP_EPOCHS = 3
 
 
@@ -235,24 +248,10 @@ def same_cost(config: RunConfig, other: Mapping[str, Any]) -> bool:
     return _cost_settings(config.to_dict()) == _cost_settings(other)
 
 
-_COST_FREE = frozenset(
-    (
-        "lr",
-        "weight_decay",
-        "dropout",
-        "filter_lr",
-        "filter_weight_decay",
-        "filter_dropout",
-        "alpha",
-        "label_smoothing",
-        "epochs",
-        "patience",
-    )
-)
-
-
 def _cost_settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    settings = {key: value for key, value in values.items() if key not in _COST_FREE}
+    # The number of epochs does not matter either, because the cost is that of one epoch.
+    without_cost = NUMERIC_SETTINGS | {"epochs", "patience"}
+    settings = {key: value for key, value in values.items() if key not in without_cost}
     # Standardised features are dense, all others stay as sparse as they were.
     settings["features"] = values.get("features") == "standard"
     return settings

@@ -1,8 +1,8 @@
 """The epoch loop.
 
-:func:`train` runs epochs until every run has stopped. What an epoch computes is a :class:`Step`:
-a whole graph (:mod:`~nfgnn.training.whole_graph`), many runs as one computation
-(:mod:`~nfgnn.training.batched`), or batches of rows (:mod:`~nfgnn.training.minibatch`).
+:func:`train` runs epochs until every run has stopped. A :class:`Trainer` computes one epoch: on a
+whole graph (:mod:`~nfgnn.training.whole_graph`), of many runs as one computation
+(:mod:`~nfgnn.training.batched`), or on mini-batches of rows (:mod:`~nfgnn.training.minibatch`).
 """
 
 import time
@@ -15,14 +15,14 @@ from torch import Tensor, nn
 
 from nfgnn.training.history import History, OnEpoch
 
-_SMALL = 2e8  # multiplications a step below which a second thread costs more than it saves
+_SMALL = 2e8  # multiplications per step, below which a second thread costs more than it saves
 
 
-class Step(ABC):
-    """The part of a training that differs between whole graphs, batched runs and row batches."""
+class Trainer(ABC):
+    """Trains one run or several, epoch by epoch. :func:`train` decides how many epochs."""
 
     check_interval: int = 1
-    """Epochs between two calls of :meth:`check`. Reading results back makes a GPU wait."""
+    """Number of epochs between two calls of :meth:`check`, which waits for the device."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -40,7 +40,7 @@ class Step(ABC):
 
     @abstractmethod
     def check(self) -> bool:
-        """Return whether any run has to go on. May free what stopped runs occupy."""
+        """Return whether any run is still training. May free the memory of stopped runs."""
 
     @abstractmethod
     def histories(self) -> list[History]:
@@ -56,30 +56,31 @@ class Step(ABC):
         return self.seconds_before + elapsed / len(self.histories())
 
 
-def train(step: Step, max_epochs: int, on_epoch: OnEpoch | None = None) -> list[History]:
+def train(trainer: Trainer, max_epochs: int, on_epoch: OnEpoch | None = None) -> list[History]:
     """Run epochs until all runs have stopped or ``max_epochs`` are done.
 
     Args:
-        step: what an epoch does.
+        trainer: computes an epoch.
         max_epochs: largest number of epochs.
-        on_epoch: called with the history of the longest run, whenever the step is checked.
+        on_epoch: called every ``check_interval`` epochs, with the history of the longest run.
 
     Returns:
         The history of every run. The models hold their weights of least validation loss.
     """
-    epoch = step.epochs_done
-    running = step.check()
+    epoch = trainer.epochs_done
+    # A resumed training may have stopped already.
+    running = trainer.check()
     while running and epoch < max_epochs:
-        step.run_epoch()
+        trainer.run_epoch()
         epoch += 1
-        if epoch % step.check_interval == 0:
+        if epoch % trainer.check_interval == 0:
             if on_epoch is not None:
-                longest = max(step.histories(), key=lambda history: history.epochs)
+                longest = max(trainer.histories(), key=lambda history: history.epochs)
                 if longest.epochs:
                     on_epoch(longest)
-            running = step.check()
-    histories = step.finish()
-    seconds = step.seconds()
+            running = trainer.check()
+    histories = trainer.finish()
+    seconds = trainer.seconds()
     for history in histories:
         history.seconds = seconds
     return histories
@@ -91,8 +92,8 @@ def suitable_threads(values: int, model: nn.Module, device: torch.device) -> Ite
 
     Args:
         values: number of values that a step reads.
-        model: its widest layer decides the work per value.
-        device: nothing changes on a GPU.
+        model: its widest layer determines the work per value.
+        device: the number of threads only changes on a CPU.
     """
     if device.type == "cuda" or not is_small(values, model):
         yield

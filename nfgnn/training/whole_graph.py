@@ -14,7 +14,7 @@ from nfgnn.training.config import TrainingConfig
 from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.optimizer import FusedAdam
 from nfgnn.training.stopping import BestWeights, should_stop
-from nfgnn.training.trainer import Step, stored_values, suitable_threads, train
+from nfgnn.training.trainer import Trainer, stored_values, suitable_threads, train
 
 
 def fit(
@@ -23,7 +23,7 @@ def fit(
     """Train a model on a graph and leave it with the weights of least validation loss.
 
     Dropout draws from torch's global generator: seed it first. On a GPU, models that support it
-    are trained by the batched step, which captures its epochs in a CUDA graph.
+    are trained by :class:`BatchedTrainer`, which captures an epoch as a CUDA graph.
 
     Args:
         module: a :class:`~nfgnn.nn.NodeModel`, or any module whose
@@ -40,13 +40,13 @@ def fit(
         for part, epochs in model.pretraining():
             fit(part, data, replace(config, epochs=epochs))
         with suitable_threads(stored_values(data.x), model, data.x.device):
-            step = WholeGraphStep(model, data, config)
-            history = train(step, config.epochs, on_epoch)[0]
+            trainer = WholeGraphTrainer(model, data, config)
+            history = train(trainer, config.epochs, on_epoch)[0]
     history.raise_if_diverged()
     return history
 
 
-class WholeGraphStep(Step):
+class WholeGraphTrainer(Trainer):
     """Adam on the cross-entropy of all training nodes, then an evaluation.
 
     The evaluation after a step and the training pass of the next step use the same weights.

@@ -1,4 +1,4 @@
-"""The epoch loop, driven by a step without a model."""
+"""The epoch loop, driven by a trainer without a model."""
 
 import time
 
@@ -6,10 +6,10 @@ import torch
 from torch import nn
 
 from nfgnn.training.history import History
-from nfgnn.training.trainer import Step, is_small, one_thread, stored_values, train
+from nfgnn.training.trainer import Trainer, is_small, one_thread, stored_values, train
 
 
-class CountingStep(Step):
+class CountingTrainer(Trainer):
     """Two runs: the first stops after ``stop_at`` epochs, the second never does."""
 
     def __init__(self, stop_at: int, interval: int = 1, done: int = 0) -> None:
@@ -41,44 +41,44 @@ class CountingStep(Step):
 
 
 def test_training_ends_when_the_step_has_stopped() -> None:
-    step = CountingStep(stop_at=3)
-    first, _ = train(step, max_epochs=10)
+    trainer = CountingTrainer(stop_at=3)
+    first, _ = train(trainer, max_epochs=10)
     assert first.epochs == 3
-    assert step.finished
+    assert trainer.finished
 
 
 def test_training_ends_after_the_last_epoch() -> None:
-    first, _ = train(CountingStep(stop_at=99), max_epochs=4)
+    first, _ = train(CountingTrainer(stop_at=99), max_epochs=4)
     assert first.epochs == 4
 
 
 def test_a_step_is_checked_at_its_interval_only() -> None:
     """Reading results back makes a GPU wait, so a run may train a little too long."""
-    step = CountingStep(stop_at=3, interval=5)
-    first, _ = train(step, max_epochs=20)
-    assert step.checks == [0, 5]
+    trainer = CountingTrainer(stop_at=3, interval=5)
+    first, _ = train(trainer, max_epochs=20)
+    assert trainer.checks == [0, 5]
     assert first.epochs == 5
 
 
 def test_a_resumed_training_continues_where_it_was() -> None:
-    step = CountingStep(stop_at=99, done=6)
-    first, _ = train(step, max_epochs=8)
+    trainer = CountingTrainer(stop_at=99, done=6)
+    first, _ = train(trainer, max_epochs=8)
     assert first.epochs == 8
-    finished = CountingStep(stop_at=6, done=6)
+    finished = CountingTrainer(stop_at=6, done=6)
     assert train(finished, max_epochs=8)[0].epochs == 6  # it had stopped before the interruption
 
 
 def test_the_callback_receives_the_longest_history() -> None:
     seen: list[int] = []
-    train(CountingStep(stop_at=3), 10, lambda history: seen.append(history.epochs))
+    train(CountingTrainer(stop_at=3), 10, lambda history: seen.append(history.epochs))
     assert seen == [1, 2, 3]
 
 
 def test_seconds_are_shared_among_the_runs_and_add_up_over_interruptions() -> None:
-    step = CountingStep(stop_at=1)
-    step.seconds_before = 100.0
+    trainer = CountingTrainer(stop_at=1)
+    trainer.seconds_before = 100.0
     start = time.perf_counter()
-    histories = train(step, 5)
+    histories = train(trainer, 5)
     elapsed = time.perf_counter() - start
     for history in histories:
         assert 100.0 <= history.seconds <= 100.0 + elapsed + 1.0
