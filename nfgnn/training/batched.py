@@ -2,9 +2,9 @@
 
 Seeds, splits and numeric hyper-parameters may differ between the runs, the shape of the model may
 not. The weights of S runs are the rows of one matrix. ``torch.func`` maps the one model definition
-over the rows; where it meets a sparse product, the runs become columns of a single product
-(:mod:`nfgnn.spectral.autograd`). An epoch needs no answer from the device, so on a GPU it is
-captured once as a CUDA graph and replayed.
+over the rows. In a sparse product the runs become columns of a single dense matrix
+(:mod:`nfgnn.spectral.autograd`). An epoch never reads a result back from the device, so on a GPU
+it is captured once as a CUDA graph and replayed.
 """
 
 import copy
@@ -32,7 +32,7 @@ from nfgnn.training.trainer import Trainer, train
 
 _MAX_RUNS = 256
 _EPOCHS_BEFORE_CAPTURE = 2  # by then every kernel is compiled
-_GPU_CHECK_INTERVAL = 25
+_GPU_CHECK_INTERVAL = 25  # epochs; a check makes the GPU wait for Python
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def fit_batched(
 ) -> list[History]:
     """Train all members at once and leave each model with its weights of least validation loss.
 
-    Every member follows the rule of :func:`~nfgnn.training.fit`: a run that has stopped is frozen
-    while the others go on. When at most half of the runs are left, only these are computed.
+    Every member stops by the rule of :func:`~nfgnn.training.fit`. Its weights are then frozen until
+    the others stop. When at most half of the runs are left, the others leave the computation.
 
     Args:
         members: runs that share the number of epochs and the patience.
@@ -67,7 +67,7 @@ def fit_batched(
 
 
 class BatchedTrainer(Trainer):
-    """An epoch of all runs, in tensors that stay where they are.
+    """An epoch of all runs, in tensors that are updated in place, as a CUDA graph needs it.
 
     ``rows[r]`` is the member that row r of the weights belongs to. Members that have stopped leave
     the computation; their histories and best weights are in ``_finished``.
@@ -80,6 +80,8 @@ class BatchedTrainer(Trainer):
         self._finished: dict[int, tuple[History, Tensor]] = {}
         self._prepare_inputs(data)
         models = [member.model for member in members]
+        # functional_call puts the weights of a run into this copy. The members' own models are
+        # only written at the end.
         self.template = copy.deepcopy(models[0])
         self.pair = _Pair(self.template)
         self._warm_up()
@@ -87,8 +89,8 @@ class BatchedTrainer(Trainer):
         self.weights = torch.stack([self.layout.flatten(model) for model in models])
         self.views = self.layout.views(self.weights)
         self.constants = self.layout.constants(models)
-        # Rates are data even where all are equal: through them vmap sees that runs draw for
-        # themselves.
+        # Rates are tensors even if all are equal, because vmap only draws a mask for every run
+        # if an argument of dropout is mapped.
         self.rates = dropout_rates(models, self.weights.device) if len(members) > 1 else {}
         self.train_weight, self.val_weight = self._node_weights()
         configs = [member.config for member in members]
@@ -210,6 +212,7 @@ class BatchedTrainer(Trainer):
 
     def check(self) -> bool:
         active = int(self.stopping.active.sum())
+        # Not for every run that stops, because a smaller batch has to be captured again.
         self._all_stopped = active == 0
         if 0 < active <= len(self.rows) // 2:
             self._drop_stopped()
@@ -218,9 +221,9 @@ class BatchedTrainer(Trainer):
     def _drop_stopped(self) -> None:
         """Compute only the runs that have not stopped, in fewer rows."""
         active = self.stopping.active.tolist()
-        for row, result, going in zip(self.rows, self._results(), active):
-            if not going:
-                self._finished[row] = result
+        for member, result, is_active in zip(self.rows, self._results(), active):
+            if not is_active:
+                self._finished[member] = result
         keep = self.stopping.active.nonzero()[:, 0]
         self.rows = [self.rows[i] for i in keep.tolist()]
         self.weights = self.weights[keep].clone()
@@ -274,9 +277,9 @@ class _Pair(nn.Module):
 
 
 def _sorts_by_degree(model: nn.Module, data: Data) -> bool:
-    """Whether nodes are sorted by degree: on large graphs, for the sake of coalesced writes.
+    """Whether to sort the nodes by degree, which makes memory access on large graphs coalesced.
 
-    Weights that belong to nodes forbid it, and so do sparse features.
+    Not for models with a weight per node, whose order is fixed, and not for sparse features.
     """
     if not triton_supports(data.x) or data.x.layout != torch.strided:
         return False

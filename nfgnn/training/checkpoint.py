@@ -1,4 +1,7 @@
-"""The state of an unfinished training on rows, in one file that is written atomically.
+"""Checkpoints of mini-batch training: one file, written atomically.
+
+Only mini-batch training takes long enough to need them. Whole-graph runs start again from the
+first epoch; ``--resume`` keeps the seeds that are finished (:mod:`nfgnn.training.records`).
 
 Tensors are stored in the safetensors format, everything else as JSON in the header of that file.
 Nothing is unpickled.
@@ -24,16 +27,16 @@ _CURVES = ("train_loss", "val_loss", "val_accuracy", "seconds")
 
 @dataclass
 class Checkpoint:
-    """How far a training is."""
+    """The progress of a training."""
 
     loss: Tensor
-    """Sum of the training loss over the rows of the present epoch."""
+    """Sum of the training loss over the rows of the current epoch."""
     epoch: int = 0
     step: int = 0
-    """Number of steps done in the present epoch."""
+    """Number of steps done in the current epoch."""
     history: History = field(default_factory=History)
     best: dict[str, Tensor] = field(default_factory=dict)
-    """State of least validation loss; empty before the first epoch has ended."""
+    """Weights of least validation loss; empty until the first epoch has ended."""
 
 
 def save_checkpoint(
@@ -52,7 +55,7 @@ def save_checkpoint(
         "val_accuracy": checkpoint.history.val_accuracy,
         "seconds": checkpoint.history.seconds,
     }
-    # Copies, because the format takes neither shared memory nor other layouts.
+    # Copies, because safetensors accepts neither shared memory nor non-contiguous tensors.
     copies = {
         key: value.detach().cpu().clone(memory_format=torch.contiguous_format)
         for key, value in tensors.items()

@@ -94,7 +94,7 @@ class NodeClassifier:
 
     def set_params(self, **params: Any) -> "NodeClassifier":
         """Change arguments; takes effect with the next ``fit``."""
-        self._config = None
+        self._config = None  # settings of `from_config` are resolved again with the new values
         for key, value in params.items():
             if key in _ARGUMENTS:
                 vars(self)[key] = value
@@ -114,7 +114,7 @@ class NodeClassifier:
             data: a graph with masks. Models that are trained on rows also accept a store,
                 ``split(Store.open(path).labels(), …)``.
             on_epoch: called with the history after every epoch.
-            checkpoint: file that models trained on rows write now and then, and resume from.
+            checkpoint: file that mini-batch training writes from time to time and resumes from.
         """
         data = inputs.training_graph(data)
         with self.random_state():
@@ -299,6 +299,7 @@ class NodeClassifier:
 
     def scaled(self, data: Data) -> Data:
         """Return the graph with scaled features, on the device of the model."""
+        # Node ids, names and the like would only be copied to the device for nothing.
         copy = Data(
             x=self.scaling_.apply(data.x),
             edge_index=data.edge_index,

@@ -1,4 +1,7 @@
-"""Several processes that train one model together, as ``torchrun`` or Ray Train starts them."""
+"""Process groups: several processes that train one model, started by ``torchrun`` or Ray Train.
+
+Processes that train different runs independently are :mod:`nfgnn.training.executors`.
+"""
 
 import os
 from collections.abc import Iterator
@@ -46,7 +49,7 @@ class ProcessGroup:
         return int(shared.item())
 
     def barrier(self) -> None:
-        """Wait until all processes have come here."""
+        """Wait until all processes have reached this point."""
         if self.size > 1:
             dist.barrier()
 

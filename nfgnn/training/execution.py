@@ -20,7 +20,7 @@ from nfgnn.training.device import resolve_device
 from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.run import NUMERIC_SETTINGS, Failure, RunResult, RunSpec, train_runs
 
-_BASE_COST = 5000.0  # of a run, in nodes and edges
+_BASE_COST = 5000.0  # of a run, in nodes and edges: an epoch on a tiny graph is not free either
 
 
 class Results(ABC):
@@ -43,7 +43,7 @@ class Results(ABC):
         """Store a packed result and return one line that reports it."""
 
     def checkpoint(self, spec: RunSpec) -> Path | None:
-        """Return the file in which an unfinished run on rows keeps its state."""
+        """Return the checkpoint file of an unfinished mini-batch run."""
         return None
 
     def in_worker(self) -> "Results":
@@ -92,7 +92,7 @@ def execute(
     device: str = "auto",
     start_progress: bool = True,
 ) -> list[Failure]:
-    """Make the runs that have no result yet.
+    """Train the runs that have no result yet.
 
     Every result is stored before the next one is waited for, so an interrupted call loses at most
     the runs that were being trained.
@@ -108,7 +108,7 @@ def execute(
             start the display themselves, with one unit of work per run.
 
     Returns:
-        The runs that could not be made.
+        The runs that failed.
     """
     missing = results.missing(specs)
     batches = make_batches(missing, device)
@@ -129,6 +129,7 @@ def execute(
                 line = results.store(spec, outcome)
                 if line:
                     progress.say(line)
+        # The work in `progress` is counted in the units of whoever started it.
         cost = _cost(batch) if start_progress else len(batch)
         progress.advance(cost, _batch_label(batch), len(batch), plain=not line)
     return failures
@@ -145,9 +146,10 @@ def make_batches(specs: Sequence[RunSpec], device: str) -> list[Batch]:
     batches: list[list[int]] = []
     for indices in groups.values():
         first = specs[indices[0]]
+        # A timed run has the device to itself.
         size = 1 if first.timed else batch_size(first, device)
         batches += [indices[i : i + size] for i in range(0, len(indices), size)]
-    batches.sort()
+    batches.sort()  # by the first run, so that runs of one graph stay together
     return [tuple(specs[i] for i in batch) for batch in batches]
 
 
@@ -159,6 +161,7 @@ def batch_size(spec: RunSpec, device: str) -> int:
     data = spec.graph.data
     if inputs.store_of(data) is not None:
         return 1
+    # Only what a forward pass reads goes to the device.
     edges = Data(x=data.x, edge_index=data.edge_index, edge_weight=data.get("edge_weight"))
     module = spec.config.build(*inputs.sizes(data)).to(resolved)
     return max_batched_runs(module, edges.to(resolved), resolved)
@@ -193,6 +196,6 @@ def _cost(batch: Batch) -> float:
 
 
 def raise_first(failures: Sequence[Failure]) -> None:
-    """Raise the first failure as an error of the user's."""
+    """Raise the first failure as a :class:`~nfgnn.errors.UserError`."""
     if failures:
         raise UserError(failures[0].message)

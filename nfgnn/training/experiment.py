@@ -46,7 +46,7 @@ class Experiment:
         }
 
     def check(self) -> None:
-        """Find mistakes of the user's before anything is trained or written."""
+        """Raise a UserError for invalid input, before anything is trained or written."""
         data = self.graph.data
         split(data, self.protocol, self.seeds[0])
         inputs.fit_scaling(data, self.config.training.features)
@@ -71,8 +71,8 @@ def run_experiment(
 ) -> dict[str, Any] | None:
     """Train every seed, write the run folder, and return its summary.
 
-    In a group of processes (``torchrun``, Ray Train) all of them call this function. The first
-    one writes the folder and returns the summary, the others return ``None``.
+    In a process group (``torchrun``, Ray Train) every process calls this function. The first one
+    writes the folder and returns the summary, the others return ``None``.
 
     Args:
         experiment: what is trained.
@@ -94,6 +94,7 @@ def run_experiment(
         follow(specs, experiment.device, work)
         return None
     if resume and holds_finished_runs(folder, description):
+        # Nothing is trained; this only starts the progress display.
         execute([], RunFolder(folder, []), executor, progress, experiment.device)
         return read_summary(folder)
     with RunFolder.open(folder, description, resume) as results:

@@ -57,6 +57,7 @@ def fingerprint(data: Data) -> str:
             parts = [value]
         else:
             parts = [value.crow_indices(), value.col_indices(), value.values()]
+        # The bytes alone do not distinguish shapes such as [2, 3] and [3, 2].
         digest.update(f"{key}{tuple(value.shape)}".encode())
         for part in parts:
             digest.update(np.ascontiguousarray(part.cpu().numpy()).data)

@@ -1,4 +1,4 @@
-"""Training on batches of rows, in one process or several, resumable after any step."""
+"""Mini-batch training on rows of terms, in one process or several, resumable after any step."""
 
 import math
 import time
@@ -77,7 +77,7 @@ class _RowModule(nn.Module):
 
 
 class MinibatchTrainer(Trainer):
-    """An epoch of row batches, with a checkpoint now and then."""
+    """An epoch of mini-batches of rows, with a checkpoint from time to time."""
 
     def __init__(
         self,
@@ -119,7 +119,8 @@ class MinibatchTrainer(Trainer):
         self._saving_seconds = 0.0
 
     def _distributed(self) -> nn.Module:
-        # Replaces the layers inside the model, which keeps their names.
+        # Replaces the layers inside the model and keeps their names, so that checkpoints and saved
+        # models do not depend on the number of processes.
         nn.SyncBatchNorm.convert_sync_batchnorm(self.model)
         return DistributedDataParallel(_RowModule(self.model))
 
@@ -151,10 +152,12 @@ class MinibatchTrainer(Trainer):
 
     def _train_batch(self, batch: Batch) -> None:
         state = self.state
+        # Seeded by position, not by history: a resumed run draws what it would have drawn. The rank
+        # is part of the seed, or all processes would drop the same units.
         torch.manual_seed(stream_seed(self.seed, state.epoch, state.step, self.group.rank))
         self.row_module.train()
         if batch.total == 1:
-            self.model.norms.eval()  # a single row has no deviation
+            self.model.norms.eval()  # a single row has no variance
         logits = self.row_module(batch.rows)
         smoothing = self.config.label_smoothing
         loss = F.cross_entropy(logits, batch.y, reduction="sum", label_smoothing=smoothing)
@@ -169,6 +172,7 @@ class MinibatchTrainer(Trainer):
         state = self.state
         history = state.history
         val_loss, val_accuracy = self._evaluate()
+        # min() over a list with a NaN may return the NaN, and no loss is smaller than that.
         finite = [loss for loss in history.val_loss if not math.isnan(loss)]
         history.train_loss.append(state.loss.item() / self.task.train.numel())
         history.val_loss.append(val_loss)

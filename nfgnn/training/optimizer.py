@@ -53,6 +53,7 @@ class FusedAdam:
                 p.grad = None
             group["exp_avg"] = [torch.zeros_like(p) for p in parameters]
             group["exp_avg_sq"] = [torch.zeros_like(p) for p in parameters]
+            # The fused kernel reads and increments the step on the device.
             group["step"] = [torch.zeros((), device=p.device) for p in parameters]
 
     @torch.no_grad()
@@ -60,6 +61,7 @@ class FusedAdam:
         """Update all parameters that have a gradient, and drop their gradients."""
         for group in self.groups:
             parameters = group["params"]
+            # As in torch.optim, moments of parameters without a gradient do not decay.
             used = [i for i, p in enumerate(parameters) if p.grad is not None]
             updated = [parameters[i] for i in used]
             adam(
@@ -114,6 +116,8 @@ class StackedAdam:
         self.m = torch.zeros_like(weights)
         self.v = torch.zeros_like(weights)
         self.filter_start = filter_start
+        # In float64, because 1 - 0.999^t loses digits in float32. Tensors, because a captured CUDA
+        # graph repeats Python numbers as they were.
         self.betas = torch.tensor(BETAS, dtype=torch.float64, device=weights.device)
         self.powers = torch.ones_like(self.betas)
         self.lr = weights.new_tensor([(c.lr, c.filter_lr) for c in configs])

@@ -1,4 +1,8 @@
-"""A run as a value: graph, protocol, seed and configuration decide every number."""
+"""A run as a value, and how it is trained.
+
+:class:`RunSpec` holds what determines every number of a run: graph, protocol, seed, configuration.
+:func:`train_runs` turns one or several of them into :class:`RunResult` or :class:`Failure`.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -54,7 +58,7 @@ class Graph:
 
     @classmethod
     def of(cls, data: Data) -> "Graph":
-        """Return a graph in memory. It travels to other processes as a whole."""
+        """Return a graph in memory. It is pickled for other processes."""
         name = str(data.get("name") or "graph")
         return cls(name, in_memory=data, memory_id=id(data))
 
@@ -80,6 +84,8 @@ class Graph:
         return inputs.fingerprint(self.data)
 
 
+# The options are JSON, because arguments of a cached function must be hashable. Runs of one graph
+# follow each other, so a few graphs suffice.
 @lru_cache(maxsize=3)
 def _load(source: str, root: Path | None, options: str) -> Data:
     if is_store(source):
@@ -89,14 +95,14 @@ def _load(source: str, root: Path | None, options: str) -> Data:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What decides every number of a run."""
+    """Everything that determines the numbers of a run."""
 
     graph: Graph
     protocol: str
     seed: int
     config: RunConfig
     timed: bool = False
-    """Whether the run is made for its time: alone, after a warm-up, once on every machine."""
+    """Whether the run measures time: alone, after a warm-up, and once per machine."""
 
     @property
     def label(self) -> str:
@@ -124,12 +130,12 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that could not be made."""
+    """A run that failed."""
 
     spec: RunSpec
     message: str
     diverged: bool = False
-    """Whether the validation loss was never a number."""
+    """Whether no epoch had a finite validation loss."""
 
     @property
     def line(self) -> str:
@@ -147,14 +153,14 @@ def train_runs(
 ) -> list[Outcome]:
     """Train runs as one computation and return their outcomes in the same order.
 
-    Several runs must share the graph, the protocol and the shape of the model. A mistake of the
-    user's and a lack of memory become failures; every other exception is raised.
+    Several runs must share the graph, the protocol and the shape of the model. Invalid input and
+    lack of memory become failures; every other exception is raised.
 
     Args:
         specs: the runs.
         device: where they are trained.
         on_epoch: called with the history of the longest run.
-        checkpoint: file of an unfinished run, for a single run on rows.
+        checkpoint: file of an unfinished run; only for a single mini-batch run.
     """
     try:
         if specs[0].timed:
@@ -213,7 +219,7 @@ def fit_together(
     """Fit classifiers of the same model as one computation.
 
     Each has its own seed, split and numeric hyper-parameters. The result equals fitting them one
-    after the other, but for the random numbers of dropout.
+    by one, except for the random numbers of dropout.
 
     Args:
         classifiers: of one model shape, with one feature scaling.
@@ -234,6 +240,8 @@ def fit_together(
             members.append(Member(classifier.model_, graph.train_mask, graph.val_mask, config))
         if len({classifier.scaling_.how for classifier in classifiers}) > 1:
             raise UserError("runs that are trained together must share one feature scaling")
+        # Each `prepare_fit` has seeded the generator for its own weights. The dropout of the whole
+        # batch draws from the seed of the first run.
         torch.manual_seed(first.seed)
         histories = fit_batched(members, first.scaled(graphs[0]), on_epoch)
     for classifier, history in zip(classifiers, histories):

@@ -16,6 +16,7 @@ class Layout:
 
     def __init__(self, model: nn.Module) -> None:
         trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        # With the filter last, one column separates the two parameter groups of the optimizer.
         ordered = sorted(trained, key=lambda name: name.startswith(_FILTER_PREFIX))
         others = [name for name in ordered if not name.startswith(_FILTER_PREFIX)]
         self.shapes = {name: trained[name].shape for name in ordered}
@@ -55,6 +56,7 @@ def dropout_rates(models: Sequence[nn.Module], device: torch.device) -> Tree:
                 value = vars(module).get(attribute)
                 if isinstance(value, float | int):
                     found.setdefault(f"{path}.{attribute}", []).append(float(value))
+    # A rate that is zero in all runs stays a number, and its dropout is skipped.
     return {
         key: torch.tensor(values, device=device) for key, values in found.items() if any(values)
     }

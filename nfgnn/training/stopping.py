@@ -3,7 +3,7 @@
 Training stops as soon as the validation loss exceeds the mean of the ``patience`` values before
 it, and keeps the weights of least validation loss. :func:`should_stop` and :class:`BestWeights`
 serve a single run. :class:`BatchedStopping` applies the same rule to many runs at once in tensors
-that stay on the device, so that an epoch needs no answer from it.
+that stay on the device, so that an epoch never waits for it.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,8 @@ from nfgnn.training.history import History
 
 def should_stop(val_loss: Sequence[float], patience: int) -> bool:
     """Whether the newest validation loss exceeds the mean of the ``patience`` values before it."""
+    # The rule of GPRGNN's published code, not the more common "no new minimum for `patience`
+    # epochs".
     if len(val_loss) <= patience:
         return False
     window = val_loss[-patience - 1 : -1]
@@ -27,6 +29,7 @@ class BestWeights:
     """A copy of the weights (and floating-point buffers) of least validation loss."""
 
     def __init__(self, model: nn.Module) -> None:
+        # Integer buffers are counters of batch normalisation, which do not affect predictions.
         self._current = [t for t in model.state_dict().values() if t.is_floating_point()]
         self._best = [t.clone() for t in self._current]
         self._best_loss = float("inf")
@@ -74,7 +77,7 @@ class BatchedStopping:
     def record(
         self, weights: Tensor, train_loss: Tensor, val_loss: Tensor, accuracy: Tensor
     ) -> None:
-        """Record one pass over the present weights: their scores, the best ones, who stops.
+        """Record losses and accuracy of the current weights, keep the best, mark stopped runs.
 
         The pass computes the training loss of epoch t + 1 and evaluates the weights after epoch t.
         The evaluation before the first epoch does not count.
@@ -98,6 +101,8 @@ class BatchedStopping:
     def _record(self, train_loss: Tensor, val_loss: Tensor, accuracy: Tensor) -> None:
         """The torch twin of the kernel ``training_step.record``."""
         last = self.epoch - 1
+        # Before the first epoch `last` is -1. What is written then, to the first row of the curves
+        # and to the last slot of the window, is overwritten before anything reads it.
         train, val, correct = torch.stack([train_loss, val_loss, accuracy]).double()
         self.curves[:, 0].index_copy_(0, self.epoch, train[None])
         self.curves[:, 1:].index_copy_(0, last.clamp(min=0), torch.stack([val, correct])[None])

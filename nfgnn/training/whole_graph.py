@@ -91,6 +91,7 @@ class WholeGraphTrainer(Trainer):
 
     def _evaluate(self) -> Tensor:
         """Return the evaluation logits; prepare the next training pass where that is shared."""
+        # No training pass follows the last epoch, so a pair would compute one in vain.
         more_epochs = len(self.history.train_loss) < self.config.epochs
         if more_epochs and self.model.shares_passes:
             self._training_logits, logits = self.model.forward_pair(*self.inputs)
@@ -112,6 +113,7 @@ class WholeGraphTrainer(Trainer):
 
 def masked_nodes(data: Data, mask: str) -> Tensor:
     """Return the nodes of a mask, which must not be empty."""
+    # Indices, because a boolean mask would be searched again in every epoch.
     nodes: Tensor = data[mask].nonzero().flatten()
     if nodes.numel() == 0:
         raise UserError(

@@ -1,7 +1,8 @@
 """Where runs execute: in this process, in a pool of processes, in a ``torchrun`` group, on Ray.
 
-Runs that a GPU can train as one computation come to all of them as one batch
-(:func:`nfgnn.training.execution.make_batches`).
+Every executor receives batches: runs that a GPU trains as one computation, or single runs
+(:func:`nfgnn.training.execution.make_batches`). :mod:`nfgnn.training.distributed` is about several
+processes that train one run together.
 """
 
 from nfgnn.training.executors.in_process import InProcess

@@ -47,6 +47,7 @@ class ProcessPool(Executor):
     def run(
         self, batches: Sequence[Batch], work: Work, on_epoch: OnBatchEpoch
     ) -> Iterator[tuple[Batch, list[Any | Failure]]]:
+        # A GPU trains batches of runs instead, and timed runs need the machine to themselves.
         if resolve_device(work.device).type != "cpu" or any(b[0].timed for b in batches):
             yield from self.in_process.run(batches, work, on_epoch)
             return
@@ -58,6 +59,7 @@ class ProcessPool(Executor):
             seconds = time.perf_counter() - start
             rest = rest[1:]
             workers = suitable_workers(len(rest), seconds)
+            # Large runs use all cores by themselves.
             if not _uses_one_thread(rest[0][0]):
                 workers = 1
         workers = min(workers or 1, len(rest))
@@ -86,6 +88,7 @@ def _uses_one_thread(spec: RunSpec) -> bool:
 def _run_in_pool(
     batches: Sequence[Batch], work: Work, on_epoch: OnBatchEpoch, workers: int
 ) -> Iterator[tuple[Batch, list[Any | Failure]]]:
+    # Not "fork": the threads of OpenMP and CUDA do not survive it.
     context = get_context("spawn")
     events: SimpleQueue[tuple[int, History]] = context.SimpleQueue()
     initial = (os.getpid(), events)

@@ -13,7 +13,7 @@ from nfgnn.training.execution import Batch, Executor, OnBatchEpoch, Work
 from nfgnn.training.executors.in_process import InProcess
 from nfgnn.training.run import Failure, RunSpec
 
-_END = -1
+_END = -1  # broadcast instead of a seed, which is never negative
 
 
 class Torchrun(Executor):
@@ -38,11 +38,12 @@ class Torchrun(Executor):
 
 
 def follow(specs: Sequence[RunSpec], device: str, work: Work) -> None:
-    """Train along in a process that is not the first one, until the first one has finished."""
+    """Join the runs of the first process, in every other process, until the first one ends them."""
     group = ProcessGroup.current()
     by_seed = {spec.seed: spec for spec in specs}
     try:
         while True:
+            # The first process broadcasts; the argument of the others is ignored.
             seed = group.broadcast(_END, resolve_device(device))
             if seed == _END:
                 return

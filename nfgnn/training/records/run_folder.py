@@ -58,6 +58,7 @@ class RunFolder(Results):
         results = cls(folder, description["seeds"])
         staging = results._staging
         staging.mkdir(parents=True, exist_ok=True)
+        # The lock ends with the process, even if it is killed, so it never has to be cleaned up.
         handle = os.open(staging, os.O_RDONLY)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -224,7 +225,7 @@ def _describes(folder: Path, description: Mapping[str, Any]) -> bool:
     path = folder / "config.json"
     if not path.is_file():
         return False
-    expected = json.loads(json.dumps(description))
+    expected = json.loads(json.dumps(description))  # tuples become lists, as in the file
     return bool(read_json(path) == expected)
 
 
