@@ -90,6 +90,7 @@ def fetch(url: str, target: Path, sha256: str | None = None) -> None:
                 f"{target.name}: the download is not the published file "
                 f"(its SHA-256 is {digest.hexdigest()}, not {sha256})."
             )
+        # Google Drive and some proxies answer with an HTML page and status 200.
         with partial.open("rb") as file:
             if file.read(256).lstrip()[:9].lower() in _WEB_PAGE:
                 raise UserError(f"{target.name}: the server sent a web page instead of the file.")

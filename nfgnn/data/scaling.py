@@ -47,6 +47,7 @@ class FeatureScaling:
         if how != "standard":
             return cls(how)
         dense = x.to_dense()
+        # Constant columns are divided by one. They become zero, because the mean is subtracted.
         deviation = dense.std(0, correction=0)
         return cls(how, dense.mean(0), torch.where(deviation > 0, deviation, 1.0))
 
@@ -58,6 +59,7 @@ class FeatureScaling:
             assert self.mean is not None
             assert self.deviation is not None
             z = (x.to_dense() - self.mean.to(x)) / self.deviation.to(x)
+            # Heavy-tailed columns would otherwise dominate the norm of a few nodes.
             return z.clamp(-_CLIP, _CLIP).div(x.shape[1] ** 0.5)
         if x.layout == torch.strided:
             norm = x.abs().sum(1, keepdim=True)

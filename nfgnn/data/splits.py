@@ -113,6 +113,7 @@ def inductive(data: Data, seed: int, unobserved: float = 0.2) -> Masks:
     """
     train, val, test = per_class(data, seed, 0.025, 0.025)
     generator = torch.Generator().manual_seed(seed)
+    # A generator of its own: the other masks stay those of ``semi`` with the same seed.
     nodes = _shuffle(test.nonzero().flatten(), generator)
     num_observed = round((1 - unobserved) * nodes.numel())
     hidden = torch.zeros_like(test).index_fill_(0, nodes[num_observed:], True)

@@ -36,6 +36,7 @@ def adjacency_features(
     def make() -> CSR:
         weight = torch.ones_like(graph.indices) if graph.weight is None else graph.weight
         if normalize:
+            # scale² is 1 / degree, so the rows sum to one.
             weight = weight * torch.repeat_interleave(graph.scale**2, graph.indptr.diff())
         return CSR(graph.indptr, graph.indices, weight.to(dtype), (num_nodes, num_nodes))
 

@@ -26,6 +26,7 @@ def dropout_dense(x: Tensor, p: Rate, training: bool) -> Tensor:
     """Apply dropout to a dense tensor."""
     if not training or _is_zero(p):
         return x
+    # Features have no gradient, so the bookkeeping of autograd is skipped.
     if not x.requires_grad and not transforming():
         return _Dropout.forward(x, p)[0]
     dropped: Tensor = _Dropout.apply(x, p)[0]
@@ -33,6 +34,7 @@ def dropout_dense(x: Tensor, p: Rate, training: bool) -> Tensor:
 
 
 def _is_zero(p: Rate) -> bool:
+    # A tensor is not compared: that would wait for the device, and vmap forbids it.
     return not isinstance(p, Tensor) and p == 0
 
 
@@ -90,6 +92,7 @@ def _random_factor(x: Tensor, p: Rate) -> Tensor:
         draws = bits.view(torch.int16)[: x.numel()].view(x.shape)
         threshold = round(p * 2**16) - 2**15
         kept = torch.ge(draws, threshold, out=torch.empty(x.shape, dtype=x.dtype))
+    # 1/(1 - p) does not exist for p = 1, and the threshold exceeds 16 bits.
     if not isinstance(p, Tensor) and p >= 1:
         return kept.mul_(0.0)
     return kept.mul_(1 / (1 - p))

@@ -8,8 +8,8 @@ and the same without dropout. With :math:`G = ∂ℓ/∂Z` and p the dropout rat
 .. math:: D = G W_2 ∘ [H > 0] / (1 - p), \quad ∂W_2 = G^⊤ H, \quad ∂b_2 = G^⊤ 1, \quad
           ∂W_1 = D^⊤ \mathrm{drop}(X), \quad ∂b_1 = D^⊤ 1.
 
-Every tensor but X has a dimension for runs that are computed at once. Only GPUs are served, by
-:mod:`nfgnn.kernels.fused_mlp`; elsewhere :meth:`nfgnn.nn.MLP.forward_pair` makes two passes.
+Every tensor but X has a dimension for runs that are computed at once. There is only a version for
+GPUs, :mod:`nfgnn.kernels.fused_mlp`; elsewhere :meth:`nfgnn.nn.MLP.forward_pair` makes two passes.
 """
 
 from collections.abc import Sequence
@@ -65,6 +65,8 @@ class _FusedMLP(Function):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         from nfgnn.kernels import fused_mlp as kernel
 
+        # The kernel of the backward pass draws the dropout masks again from these seeds, which
+        # saves storing them.
         seeds = torch.randint(2**62, (w1.shape[0], 2), device=x.device)
         return *kernel.forward(x, w1, b1, w2, b2, rates, seeds), seeds
 

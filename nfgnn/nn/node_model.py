@@ -25,8 +25,8 @@ class NodeModel(nn.Module):
     """Whether several runs can be trained as one computation (:func:`torch.vmap` over weights)."""
 
     shares_passes: bool = False
-    """Whether the model overrides :meth:`forward_pair`. For other models it is better to evaluate
-    first, store the weights, and only then run the training pass, which may change buffers."""
+    """Whether the model overrides :meth:`forward_pair`. Others are evaluated first, and their best
+    weights stored, before the next training pass, which may change buffers."""
 
     own_loss: bool = False
     """Whether the model overrides :meth:`training_loss`."""

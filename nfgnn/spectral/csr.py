@@ -15,10 +15,10 @@ _INT32_MAX = 2**31 - 1
 
 
 class CSR:
-    """A constant sparse matrix with fast products from the left, also of its transpose.
+    """A constant sparse matrix with fast products S X and Sᵀ X.
 
-    Indices are int32 where they fit, which the libraries for CPU and GPU read fastest. The
-    transpose is built on first use. That of a symmetric matrix is the matrix itself.
+    Indices are int32 where they fit, because MKL and cuSPARSE read them fastest. The transpose is
+    built on first use. That of a symmetric matrix is the matrix itself.
 
     Args:
         indptr, indices, values: the compressed rows.
@@ -104,7 +104,7 @@ class CSR:
     def with_values(self, values: Tensor) -> "CSR":
         """Return a matrix of the same pattern with other values, which ``vmap`` may batch."""
         copy = CSR(self.indptr, self.indices, values, self.shape, varying=True)
-        copy._transpose = self._transposed()
+        copy._transpose = self._transposed()  # of one pattern, so it is only sorted once
         return copy
 
     def __matmul__(self, x: Tensor) -> Tensor:

@@ -159,11 +159,13 @@ def _build(
     if self_loops:
         key = torch.cat([key, torch.arange(n, device=key.device) * (n + 1)])
         if weight is None:
-            key = torch.unique(key)
+            key = torch.unique(key)  # sorts; there are no loops yet that could be merged
         else:
             key, order = torch.sort(key)
             weight = torch.cat([weight, weight.new_ones(n)])[order]
+    # The keys are sorted by row, so row i starts at the first key that is at least i · n.
     indptr = torch.searchsorted(key, torch.arange(n + 1, device=key.device) * n)
+    # CSR converts the indices to int32 where they fit; its values are not used.
     pattern = CSR(indptr, key % max(n, 1), key, (n, n))
     if weight is None:
         degree = indptr.diff().double()
@@ -202,6 +204,7 @@ def _entries(
 
 
 def _check_symmetric(key: Tensor, weight: Tensor | None, n: int) -> None:
+    """Refuse a directed graph: the backward pass relies on a symmetric operator."""
     mirrored = key % max(n, 1) * n + key // max(n, 1)
     if weight is None:
         same = torch.equal(torch.unique(mirrored), key)

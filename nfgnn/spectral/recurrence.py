@@ -64,7 +64,8 @@ def mix_terms(terms: Tensor, basis: Basis, K: int) -> Tensor:
     if terms.is_cuda:
         mixed = mixing @ flat
     else:
-        # A dense product would sum in an order that depends on its shape, a sparse one does not.
+        # The order of summation in a dense product depends on its shape, so batched and single
+        # runs would differ in the last bits. That of a sparse product does not.
         mixed = _mixing_rows(basis, K, terms.dtype) @ flat
     return mixed.view(terms.shape)
 
@@ -95,6 +96,7 @@ def recurrence_table(basis: Basis, K: int, lambda_max: float) -> Table:
 @lru_cache(maxsize=256)
 def mixing_matrix(basis: Basis, K: int, dtype: torch.dtype, device: torch.device) -> Tensor | None:
     """Return :meth:`Basis.mixing` in a precision and on a device."""
+    # The cached tensor must be usable in training even if an evaluation asks for it first.
     with torch.inference_mode(False), torch.no_grad():
         mixing = basis.mixing(K)
         return None if mixing is None else mixing.to(device, dtype)
@@ -183,7 +185,7 @@ class _Adjoint(Function):
     .. math:: S_k = G_k + a_k \hat A S_{k+1} + b_k S_{k+1} + c_{k+1} S_{k+2}, \qquad
               S_{K+1} = S_{K+2} = 0
 
-    The gradient for the input is :math:`S_0`. Nothing of the forward pass is kept.
+    The gradient of the input is :math:`S_0`. No term of the forward pass has to be kept.
     """
 
     @staticmethod

@@ -25,6 +25,7 @@ def terms(x: Tensor, operator: "ScaledLaplacian", table: Table) -> Tensor:
     out = x.new_empty((len(table) + 1, *x.shape))
     out[0] = x
     for k, (a, b, c) in enumerate(table):
+        # With k = 0, out[-1] is not read, because c is zero there (recurrence_table).
         step(matrix, out[k], a, b, out[k - 1], c, out=out[k + 1])
     return out
 
@@ -57,6 +58,7 @@ def adjoint(grad: Tensor, operator: "ScaledLaplacian", table: Table) -> Tensor:
         if older is not None and c:
             newest.add_(older, alpha=c)
         older, newer = newer, newest
+    # Without a step, the result would share the memory of the incoming gradient.
     return newer.clone() if K == 0 else newer
 
 
@@ -92,8 +94,8 @@ def step(
 ) -> Tensor:
     """Return a Â x + b x + c · add, for all rows or for a block of them.
 
-    A row is summed in the order of its entries, whatever the block and the columns. So the bits do
-    not depend on how a matrix is cut.
+    A row is summed in the order of its entries, regardless of block and columns, so the result is
+    bitwise the same however a matrix is cut.
 
     Args:
         matrix: Â, or a block of its rows, as a sparse CSR tensor.

@@ -98,6 +98,7 @@ class NFConv(PolynomialFilter):
         out = self.filter(terms, x, operator)
         if not return_coefficients:
             return out
+        # Computed again, because fused gates sum the terms without returning the coefficients.
         return out, self.gate(mix_terms(terms, self.basis, self.K), x, operator).T
 
     def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian) -> Tensor:
@@ -113,7 +114,8 @@ class NFConv(PolynomialFilter):
         """Return the signal that rows are the terms of."""
         if self.basis.mixing(self.K) is None:
             return rows[:, 0]
-        # A basis without a constant term: the combination of its terms that is constant.
+        # No single term of such a basis is the signal, but the combination of terms is that
+        # represents the constant polynomial 1.
         weights = self.basis.project(RESPONSES["all-pass"], self.K).to(rows)
         return torch.einsum("k,bkc->bc", weights, rows)
 

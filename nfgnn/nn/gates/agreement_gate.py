@@ -54,6 +54,7 @@ class AgreementGate(Gate):
         others = terms[1:] - terms[1:].mean(-1, keepdim=True)
         norms = own.norm(dim=-1).clamp(min=1e-6) * others.norm(dim=-1).clamp(min=1e-6)
         cosines = (own * others).sum(-1) / norms
+        # The cosine of X with itself is 1 for every node, so the degree takes its place.
         degree = operator.degree.to(terms.dtype).log1p()
         degree = (degree - degree.mean()) / degree.std(unbiased=False).clamp(min=1e-6)
         a = torch.cat([degree.expand(1, -1), cosines]).T

@@ -26,10 +26,11 @@ class TermGate(Gate):
         return (self.activation(terms @ self.weight) * self.gamma[:, None]).sum(-1)
 
     def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian | None = None) -> Tensor:
+        # The fused form has the derivative of the sigmoid built in.
         if self.activation is torch.sigmoid:
             return term_filter(terms, self.weight, self.gamma)
         return super().filter(terms, x, operator)
 
     def row_coefficients(self, rows: Tensor, signal: Callable[[Tensor], Tensor]) -> Tensor:
-        # In the layout that the rows have. Transposed, they would be copied.
+        # In the layout of the rows: transposing them, as the default does, would copy them.
         return (self.activation(rows @ self.weight) * self.gamma).sum(-1)

@@ -1,8 +1,9 @@
 """Models for node classification.
 
-Every file in this folder is one model (or the two placements of its filter), found by itself: a
-class under :func:`register_model`. :class:`NFGNN` is that of the paper. :class:`Decoupled` is the
-base of models that filter after the MLP, :class:`Scalable` of those that filter before it.
+Every file in this folder defines one model, or the two placements of its filter, as classes under
+:func:`register_model`. All files are imported below, so a new one needs no further registration.
+:class:`NFGNN` is the model of the paper. :class:`Decoupled` is the base class of models that filter
+after the MLP, :class:`Scalable` of those that filter before it.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Models that transform first and filter then."""
+"""Models that apply an MLP first and then a filter."""
 
 from typing import Any
 
@@ -63,6 +63,7 @@ class Decoupled(NodeModel):
     def forward_pair(
         self, x: Features, edge_index: Any, edge_weight: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
+        # Set directly, because train() walks through all submodules, in every epoch.
         self.training = True
         scores, evaluated = self.mlp.forward_pair(x, edge_index, edge_weight)
         scores = dropout_dense(scores, self.filter_dropout, True)

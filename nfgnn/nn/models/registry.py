@@ -1,4 +1,4 @@
-"""The table of models: one decorator per class."""
+"""The registry of models, and the decorator that adds a class to it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

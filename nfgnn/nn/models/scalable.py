@@ -1,4 +1,4 @@
-"""Models that filter first and transform then."""
+"""Models that apply a filter first and then an MLP."""
 
 from typing import Any
 
@@ -54,6 +54,7 @@ class Scalable(NodeModel):
 
     def rows(self, x: Features, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Return the terms of every node as a row, ``[n, K + 1, in_channels]``."""
+        # Sparse features are dense after the first product anyway.
         dense = x.tensor.to_dense() if isinstance(x, CSR) else x.to_dense()
         operator = self.prop.operator(dense, edge_index, edge_weight)
         return polynomial_terms(dense, operator, self.prop.basis, self.prop.K).transpose(0, 1)

@@ -1,7 +1,7 @@
 """Polynomial bases.
 
-A basis is a table of three numbers per order. :class:`Basis` says what the table means and on
-which operator it is evaluated. Start reading there, then at :class:`Chebyshev`, the basis of the
+A basis is a table of three numbers per order. :class:`Basis` defines what the table means and on
+which operator it is evaluated. Start reading there, then see :class:`Chebyshev`, the basis of the
 paper. A new basis is one small file here and one line in ``BASES``; layers, models, plots and
 tests then find it by its name.
 """

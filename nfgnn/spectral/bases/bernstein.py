@@ -31,6 +31,7 @@ class Bernstein(Basis):
         k = torch.arange(K + 1, dtype=torch.float64)
         log_factorial = torch.lgamma(torch.tensor(K + 1.0).double())
         log_binomial = log_factorial - torch.lgamma(k + 1) - torch.lgamma(K - k + 1)
+        # Binomial coefficients are whole numbers; rounding removes the error of lgamma.
         values = log_binomial.exp().round() * u**k * (1 - u) ** (K - k)
         # Discrete orthogonality at the nodes t_i is exact:
         # B[k, j] = (2 - [j = 0]) / (K + 1) · Σ_i b_k(t_i) T_j(t_i).

@@ -41,6 +41,7 @@ class Jacobi(Basis):
     def table(self, K: int) -> Tensor:
         a = self.a
         b = self.b
+        # Row 0 on its own: for a + b = 0 the general formula divides by s = 0.
         rows = [((a + b + 2) / 2, (a - b) / 2, 0.0)]
         for k in range(1, K):
             s = 2 * k + a + b
