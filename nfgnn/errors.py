@@ -1,7 +1,29 @@
-"""The exception for invalid user input, and suggestions for misspelt names."""
+"""Exceptions for what the user can correct, and suggestions for misspelt names."""
 
-from collections.abc import Iterable
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
+
+_FULL = "there is no space left: free some, or choose another place"
+_DENIED = "permission is missing: change it, or choose another place"
+_REASONS = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: "the file is larger than the system allows: choose another place",
+    errno.EROFS: "the disk can only be read: choose another place",
+    errno.EACCES: _DENIED,
+    errno.EPERM: _DENIED,
+    errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
+    errno.EIO: "the disk or its connection fails: check it, or choose another place",
+    errno.ENOENT: "there is no such file or folder: check the path",
+    errno.ENOTDIR: "a part of the path is a file: choose another path",
+    errno.EISDIR: "it is a folder: choose the path of a file",
+    errno.EEXIST: "it exists already: choose another path",
+    errno.EMFILE: "too many files are open: raise the limit with `ulimit -n`",
+}
 
 
 class UserError(ValueError):
@@ -36,3 +58,26 @@ def unknown_name(kind: str, given: str, choices: Iterable[str]) -> UserError:
     return UserError(
         f"there is no {kind} '{given}': choose one of {listed}{suggestion(given, names)}"
     )
+
+
+def system_error(error: OSError, path: Path | None = None) -> UserError:
+    """Return an error of the operating system as one sentence with the path and a remedy.
+
+    Args:
+        error: what was raised.
+        path: what was written, for errors that do not name a file. A write to a full disk is one.
+    """
+    place = path if error.filename is None else Path(os.fsdecode(error.filename))
+    reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+    return UserError(f"cannot read or write {place or 'a file or the standard output'}: {reason}")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Report errors of the operating system in this block as a failure to write ``path``."""
+    try:
+        yield
+    except (ConnectionError, TimeoutError):  # of a network or a pipe
+        raise
+    except OSError as error:
+        raise system_error(error, path) from error

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from nfgnn.errors import UserError
 
+_LONGEST_NAME = 120
+"""In bytes. Most systems allow 255, of which prefixes and suffixes take a part."""
+
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
@@ -61,3 +64,23 @@ def refuse_foreign_files(folder: Path, ours: Callable[[str], bool], what: str) -
             f"{folder} holds files that nfgnn has not written ({', '.join(foreign[:3])}{more}), "
             f"so it is not replaced by {what}: name another path, or move them away"
         )
+
+
+def expand_user(path: str | Path) -> Path:
+    """Return a path with ``~`` and ``~NAME`` replaced by the home folder."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise UserError(
+            f"{path}: there is no such user, or the home folder is not known: write the whole path"
+        ) from None
+
+
+def safe_name(text: str) -> str:
+    """Return a text as the name of a file: without separators, and not too long.
+
+    Names that are fine are returned as they are.
+    """
+    name = "".join(c if c.isprintable() and c not in "/\\" else "_" for c in text)
+    short = name.encode(errors="replace")[:_LONGEST_NAME].decode(errors="ignore")
+    return short if short.strip(". ") else "graph"

@@ -32,17 +32,17 @@ class Progress:
 
     def __init__(self, label: str = "", quiet: bool = False) -> None:
         self.label = label
-        self.console = Console(stderr=True, quiet=quiet)
+        self.console = Console(stderr=True, quiet=quiet, markup=False, emoji=False)
         self.live = self.console.is_terminal and not quiet
         self.stage_seconds: dict[str, float] = {}
         """Time spent in every stage so far."""
         self._bars = rich_progress.Progress(
-            rich_progress.TextColumn("{task.description}"),
+            rich_progress.TextColumn("{task.description}", markup=False),
             rich_progress.BarColumn(),
-            rich_progress.TextColumn("{task.fields[count]}"),
+            rich_progress.TextColumn("{task.fields[count]}", markup=False),
             rich_progress.TimeElapsedColumn(),
             rich_progress.TimeRemainingColumn(),
-            rich_progress.TextColumn("{task.fields[status]}"),
+            rich_progress.TextColumn("{task.fields[status]}", markup=False),
             console=self.console,
             disable=not self.live,
             speed_estimate_period=3600,
@@ -120,7 +120,7 @@ class Progress:
 
     def say(self, line: str) -> None:
         """Print a line that stays."""
-        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(line, highlight=False, soft_wrap=True)
 
     def time_left(self) -> str:
         """Return the time left, if the rest takes as long per amount as what is done."""

@@ -1,8 +1,11 @@
-"""Suggestions for misspelt names."""
+"""Suggestions for misspelt names, and messages about files."""
+
+import errno
+from pathlib import Path
 
 import pytest
 
-from nfgnn.errors import UserError, suggestion, unknown_name
+from nfgnn.errors import UserError, suggestion, system_error, unknown_name, writing
 
 
 @pytest.mark.parametrize(
@@ -24,3 +27,22 @@ def test_unknown_name_lists_the_choices_and_suggests_one() -> None:
     assert isinstance(error, UserError)
     message = "there is no protocol 'fulll': choose one of full, semi; did you mean full?"
     assert str(error) == message
+
+
+def test_errors_of_the_system_name_the_path_the_reason_and_the_remedy() -> None:
+    named = OSError(errno.EACCES, "Permission denied", "a/b")
+    assert str(system_error(named, Path("c"))).startswith("cannot read or write a/b: permission")
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert "read or write c: there is no space left" in str(system_error(full, Path("c")))
+    other = OSError("512 requested and 0 written")  # of NumPy
+    assert str(system_error(other, Path("c"))).endswith("c: 512 requested and 0 written")
+
+
+def test_a_block_that_writes_reports_the_path() -> None:
+    with (
+        pytest.raises(UserError, match="read or write out: there is no space left"),
+        writing(Path("out")),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(BrokenPipeError), writing(Path("out")):
+        raise BrokenPipeError

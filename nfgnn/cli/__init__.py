@@ -4,8 +4,10 @@ Commands import torch and the library inside their function, so that ``nfgnn --h
 completion stay fast.
 """
 
+import io
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,7 +23,8 @@ from nfgnn.cli import (
     train,
     tune,
 )
-from nfgnn.errors import UserError
+from nfgnn.cli.crash_report import write_crash_report
+from nfgnn.errors import UserError, system_error, writing
 
 app = typer.Typer(
     name="nfgnn",
@@ -68,11 +71,56 @@ def _options(
 
 
 def main() -> None:
-    """Run a command. Invalid input exits with status 2 and one message that explains the fix."""
+    """Run a command and exit.
+
+    The status is 2 with one message for what the user can correct, also for files that the system
+    cannot read or write; 130 for an interruption; 1 with the path of a crash report for all other
+    errors. With ``NFGNN_DEBUG=1`` errors are raised, so that Python prints the traceback.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Names of files need not be valid Unicode, and not every terminal shows all of it.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app()
-    except UserError as error:
+        try:
+            app()
+        finally:
+            _flush_output()
+    except Exception as error:
+        if os.environ.get("NFGNN_DEBUG") == "1":
+            raise
+        sys.exit(_report(error))
+
+
+def _flush_output() -> None:
+    """Write out what was printed, so that a full disk is reported like any other error."""
+    if sys.stdout is None:  # closed by the caller
+        return
+    try:
+        with writing(Path("the standard output")):
+            sys.stdout.flush()
+    except (OSError, UserError):
+        # Python would try again when it exits.
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        raise
+
+
+def _report(error: Exception) -> int:
+    """Print one line about an error and return the exit status."""
+    if isinstance(error, BrokenPipeError):  # the reader of the output has ended
+        return 1
+    if isinstance(error, OSError) and error.errno is not None:
+        error = system_error(error)
+    elif isinstance(error, MemoryError):
+        error = UserError("there is not enough memory: use a smaller graph, model or --memory")
+    if isinstance(error, UserError):
         # One of the processes that torchrun has started is enough to print it.
         if os.environ.get("RANK", "0") == "0":
             print(f"nfgnn: {error}", file=sys.stderr)
-        sys.exit(2)
+        return 2
+    report = write_crash_report(error)
+    summary = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    where = f"the report is {report}"
+    if report is None:
+        where = "no report could be written; NFGNN_DEBUG=1 prints the traceback"
+    print(f"nfgnn: unexpected error ({summary}): please report it; {where}", file=sys.stderr)
+    return 1

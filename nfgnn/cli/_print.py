@@ -3,18 +3,29 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from torch_geometric.data import Data
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+def console(stderr: bool = False) -> Console:
+    """Return a console that prints texts as they are.
+
+    Names of graphs, classes and files may look like the markup or the emoji codes of rich.
+    """
+    return Console(stderr=stderr, markup=False, emoji=False)
 
 
 def message(text: str) -> None:
     """Print a line on standard error."""
-    Console(stderr=True).print(text, highlight=False, markup=False, soft_wrap=True)
+    console(stderr=True).print(text, highlight=False, soft_wrap=True)
 
 
-def print_notes(data: Data) -> None:
+def print_notes(data: "Data") -> None:
     """Print what was corrected while a graph was read."""
     for note in data.get("notes") or []:
         message(f"note: {note}")

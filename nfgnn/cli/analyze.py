@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from nfgnn.cli import options, values
+from nfgnn.cli._print import console
+from nfgnn.files import safe_name
 
 app = typer.Typer()
 
@@ -36,7 +37,7 @@ def analyze(
     from nfgnn.progress import Progress
 
     data = load_graph(dataset, root, column, need_labels=False)
-    folder = out or Path("analysis") / (data.get("name") or "graph")
+    folder = out or Path("analysis") / safe_name(data.get("name") or "graph")
     make_folder(folder)
     with Progress() as progress:
         card = analyze_graph(data, progress.stage)
@@ -49,11 +50,11 @@ def analyze(
 
 def _print_analysis(card: dict[str, Any], page: Path) -> None:
     """Print the findings, and the path of the page."""
-    console = Console(highlight=False)
+    output = console()
     findings = card["words"]
     title = f"{card['name']}: {card['nodes']:,} nodes, {card['edges']:,} edges"
-    console.print(title, style="bold", markup=False)
+    output.print(title, style="bold", highlight=False)
     reasons = [f"· {reason}" for reason in findings["reasons"]]
     for sentence in (findings["summary"], *reasons, findings["advice"]):
-        console.print(sentence, markup=False)
-    console.print(f"page: {page}", markup=False)
+        output.print(sentence, highlight=False)
+    output.print(f"page: {page}", highlight=False)

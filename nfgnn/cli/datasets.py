@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from nfgnn.cli import options, values
+from nfgnn.cli._print import console
+from nfgnn.errors import writing
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -72,7 +73,8 @@ def datasets(
 def _write_template(folder: Path, json_: bool) -> None:
     from nfgnn.data import write_template
 
-    written = [str(path) for path in sorted(write_template(folder).iterdir())]
+    with writing(folder):
+        written = [str(path) for path in sorted(write_template(folder).iterdir())]
     if json_:
         print(json.dumps({"written": written}))
     else:
@@ -164,11 +166,11 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         metric = "ROC-AUC" if row["metric"] == "roc_auc" else row["metric"]
         download = "available" if row["here"] else f"~{_megabytes(row['download_mb'])}"
         table.add_row(name, *sizes, metric, download)
-    Console().print(table)
+    console().print(table)
 
 
 def _print_card(card: dict[str, Any]) -> None:
-    console = Console()
+    output = console()
     table = Table(title=card["name"], show_header=False)
     for key in (*_SIZES, "isolated", "unlabelled"):
         table.add_row(key, f"{card[key]:,}")
@@ -179,11 +181,11 @@ def _print_card(card: dict[str, Any]) -> None:
     for key in ("source", "licence"):
         if card[key]:
             table.add_row(key, card[key])
-    console.print(table)
+    output.print(table)
     for note in card["notes"]:
-        console.print(f"note: {note}", highlight=False, markup=False)
+        output.print(f"note: {note}", highlight=False)
     for finding in card["findings"]:
-        console.print(f"found: {finding['text']}", highlight=False, markup=False)
+        output.print(f"found: {finding['text']}", highlight=False)
 
 
 def _defined(value: float) -> float | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nfgnn.cli import options, values
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, writing
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -74,7 +74,8 @@ def explore(
             progress.stage("placing the nodes", step, steps)
 
         table = build_node_table(selection, data, device, on_step)
-        sample = write_explorer(table, output, nodes)
+        with writing(output):
+            sample = write_explorer(table, output, nodes)
     size = output.stat().st_size
     if json_:
         result = {

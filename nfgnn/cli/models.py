@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from nfgnn.cli import options
+from nfgnn.cli._print import console
 
 if TYPE_CHECKING:
     from nfgnn.nn.models import ModelEntry
@@ -102,23 +103,24 @@ def _print_models(rows: list[dict[str, Any]]) -> None:
             "yes" if row["mini_batch"] else "no",
             "yes" if row["many_seeds"] else "no",
         )
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(
+    output = console()
+    output.print(table)
+    output.print(
         "Parameters: with default settings on Cora. Cost: n nodes, m edges, f features, h hidden\n"
         "channels, c classes, K degree, d rank. Batches: can be trained on mini-batches of rows.\n"
-        "Seeds: several runs can be trained as one computation."
+        "Seeds: several runs can be trained as one computation.",
+        highlight=False,
     )
 
 
 def _print_model(description: dict[str, Any]) -> None:
-    console = Console(highlight=False)
+    output = console()
     title = f"{description['title']} ({description['year']})"
-    console.print(f"[bold]{description['name']}[/bold]  {title}\n")
-    console.print(description["description"], markup=False)
+    output.print(Text(description["name"], "bold"), f" {title}\n", highlight=False)
+    output.print(description["description"], highlight=False)
     table = Table(title="Settings: nfgnn train … --set KEY=VALUE")
     table.add_column("key")
     table.add_column("default")
     for key, value in description["settings"].items():
         table.add_row(key, str(value))
-    console.print(table)
+    output.print(table)

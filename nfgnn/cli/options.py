@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from nfgnn.cli import names
-from nfgnn.errors import UserError, suggestion, unknown_name
+from nfgnn.errors import UserError, suggestion, unknown_name, writing
+from nfgnn.files import expand_user
 
 # NumPy's generators take seeds below 2**32; the last run of a command stays below it too.
 MAX_SEED = 4_000_000_000
@@ -66,8 +67,11 @@ BASES = Choice("basis", names.BASES)
 
 def validate_dataset(given: str | None) -> str | None:
     """Refuse a graph that is neither a registered name nor an existing file or folder."""
-    if given is None or _is_registered(given) or Path(given).expanduser().exists():
+    if given is None or _is_registered(given):
         return given
+    with writing(Path(given)):
+        if expand_user(given).exists():
+            return given
     hint = suggestion(given, names.DATASETS) or "; `nfgnn datasets` lists the names"
     raise UserError(f"'{given}' is neither a data set nor an existing file or folder{hint}")
 
@@ -80,6 +84,13 @@ def _is_registered(name: str) -> bool:
 
 def _letters(name: str) -> str:
     return "".join(character for character in name.lower() if character.isalnum())
+
+
+def validate_root(given: Path | None) -> Path | None:
+    """Refuse a data root in the home folder of an unknown user."""
+    if given is not None:
+        expand_user(given)
+    return given
 
 
 def validate_device(given: str) -> str:
@@ -134,6 +145,7 @@ Root = Annotated[
     Path | None,
     typer.Option(
         help="Folder of raw data sets. Default: $NFGNN_DATA, then the cache directory.",
+        callback=validate_root,
         rich_help_panel=DATA,
     ),
 ]

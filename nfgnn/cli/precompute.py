@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from nfgnn.cli import names, options, values
-from nfgnn.errors import UserError
+from nfgnn.cli._print import console, resumable
+from nfgnn.errors import UserError, writing
 
 if TYPE_CHECKING:
     from nfgnn.store import Plan, Source, Store
@@ -115,7 +115,6 @@ def precompute(
     columns = values.columns(column)
     options.check_output_folder(out)
 
-    from nfgnn.cli._print import resumable
     from nfgnn.progress import Progress
     from nfgnn.spectral import resolve_basis
     from nfgnn.store import Settings, parse_memory, plan_precompute
@@ -139,7 +138,11 @@ def precompute(
         if json_:
             print(json.dumps({"plan": chosen.summary()}))
         return
-    with resumable("run the same command again to continue"), Progress() as progress:
+    with (
+        resumable("run the same command again to continue"),
+        writing(out),
+        Progress() as progress,
+    ):
         store = compute(
             source,
             out,
@@ -200,7 +203,7 @@ def _print_plan(plan: "Plan", memory: int) -> None:
     table.add_row("disk", f"{_size(plan.disk_bytes)} at peak, {_size(plan.free_bytes)} free")
     table.add_row("traffic", f"{_size(plan.read_bytes)} read, {_size(plan.written_bytes)} written")
     table.add_row("time", f"about {duration(max(plan.seconds, 1))}, from a short calibration")
-    Console(stderr=True).print(table, highlight=False)
+    console(stderr=True).print(table, highlight=False)
 
 
 def _summary(

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from nfgnn.cli import options, values
+from nfgnn.errors import writing
 
 app = typer.Typer()
 
@@ -60,7 +61,8 @@ def predict(
         graph = load_graph(_source_graph(extends), root, column, need_labels=False)
         new_nodes = load_new_nodes(dataset, graph, **columns)
         table = prediction_table(classifier, new_nodes, graph)
-    write_table(table, output)
+    with writing(output):
+        write_table(table, output)
     if json_:
         result = {
             "run": str(run),

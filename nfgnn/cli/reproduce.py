@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from nfgnn.cli import names, options, values
+from nfgnn.errors import writing
 
 app = typer.Typer()
 _ITEMS = options.Choice("item", (*names.ITEMS, "mixed-patterns", "figures", "all"))
@@ -125,7 +126,7 @@ def reproduce(
     tables = [item for item in wanted if item in names.ITEMS]
     plans = [make_plan(item, columns, rows, runs, seed, preset) for item in tables]
     result: dict[str, Any] = {"out": str(out), "items": [], "figures": [], "notes": []}
-    with resumable("run the same command again to continue"):
+    with resumable("run the same command again to continue"), writing(out):
         if plans:
             with open_records(out / "records.sqlite") as records:
                 if not from_records:

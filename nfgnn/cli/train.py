@@ -2,16 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from nfgnn.cli import options, values
-
-if TYPE_CHECKING:
-    pass
+from nfgnn.cli._print import console, resumable
+from nfgnn.errors import writing
+from nfgnn.files import expand_user
 
 app = typer.Typer()
 
@@ -95,7 +95,6 @@ def train(
     values.columns(column)
     options.check_output_folder(out)
 
-    from nfgnn.cli._print import resumable
     from nfgnn.cli.graphs import load_graph
     from nfgnn.explain import write_run_figure
     from nfgnn.progress import Progress
@@ -122,6 +121,7 @@ def train(
         summary: dict[str, Any] | None
         with (
             resumable("run the same command with --resume to continue"),
+            writing(folder),
             Progress(f"{config.model} on {experiment.graph.name}") as progress,
         ):
             if engine == "ray":
@@ -132,7 +132,8 @@ def train(
                 summary = run_experiment(experiment, folder, ProcessPool(workers), progress, resume)
     if summary is None:  # a process of torchrun that does not write results
         return
-    figure = write_run_figure(folder, data)
+    with writing(folder / "run.png"):
+        figure = write_run_figure(folder, data)
     if json_:
         print(json.dumps(summary))
     else:
@@ -160,7 +161,7 @@ def _source(dataset: str, columns: list[str] | None) -> dict[str, Any]:
     """Return where the graph is found again: a registered name, or an absolute path."""
     from nfgnn.data import registered_name
 
-    place = registered_name(dataset) or str(Path(dataset).expanduser().resolve())
+    place = registered_name(dataset) or str(expand_user(dataset).resolve())
     return {"dataset": place, "columns": columns or []}
 
 
@@ -178,14 +179,14 @@ def _print_summary(summary: dict[str, Any], figure: Path) -> None:
         cells = [f"{100 * summary[key]['values'][i]:.2f}" for key in scores]
         table.add_row(str(seed), *cells, str(summary["epochs"][i]))
     table.add_section()
-    means = [f"[bold]{_interval(summary[key])}[/bold]" for key in scores]
+    means = [Text(_interval(summary[key]), "bold") for key in scores]
     table.add_row("mean", *means, "")
-    console = Console()
-    console.print(table)
-    console.print(
+    output = console()
+    output.print(table)
+    output.print(
         f"± is the 95 % confidence interval of the mean. {summary['epoch_ms']:.1f} ms per epoch."
     )
-    console.print(f"run folder  {summary['run']}\nfigure      {figure}", highlight=False)
+    output.print(f"run folder  {summary['run']}\nfigure      {figure}", highlight=False)
 
 
 def _shown_scores(summary: dict[str, Any]) -> list[str]:

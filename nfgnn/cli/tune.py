@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nfgnn.cli import names, options, values
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, writing
 
 app = typer.Typer()
 _PRESETS = options.Choice("preset", ("best", "paper"))
@@ -166,6 +166,7 @@ def tune(
     label = f"tune {model} on {data.get('name')}"
     with (
         resumable("run the same command again to continue"),
+        writing(storage),
         Records(storage) as records,
         Progress(label) as progress,
     ):
@@ -176,8 +177,9 @@ def tune(
     command += "".join(f" --set {item}" for item in set_ or [])
     table = preset_table(search, outcome, command)
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(out, table)
+        with writing(out):
+            out.parent.mkdir(parents=True, exist_ok=True)
+            atomic_write(out, table)
     if json_:
         result = {
             "dataset": data.get("name"),
@@ -217,7 +219,11 @@ def _search_presets(
     from nfgnn.training import resolve_device
 
     resolve_device(device)
-    with resumable("run the same command again to continue"), Progress("presets") as progress:
+    with (
+        resumable("run the same command again to continue"),
+        writing(results),
+        Progress("presets") as progress,
+    ):
         return run_preset_search(
             results,
             missing=missing,

@@ -24,6 +24,7 @@ from nfgnn.data.registry import REGISTRY, Entry, canonical_name, names
 from nfgnn.data.synthetic import mixed_graph
 from nfgnn.data.validate import check_graph
 from nfgnn.errors import UserError
+from nfgnn.files import expand_user
 
 _FILE_READERS: dict[str, Callable[[Path], Data]] = {
     ".npz": read_npz,
@@ -66,7 +67,7 @@ def load_dataset(
         name = registered_name(source)
         if name is not None:
             return _load_named(name, root, options)
-        return _load_path(Path(source).expanduser(), str(source), need_labels, _columns(options))
+        return _load_path(expand_user(source), str(source), need_labels, _columns(options))
     return _load_object(source, need_labels, options)
 
 
@@ -93,7 +94,7 @@ def open_large(
         root: as for :func:`nfgnn.data.load_dataset`.
         **options: names of columns, as for :func:`nfgnn.data.load_dataset`.
     """
-    path = Path(source).expanduser()
+    path = expand_user(source)
     if path.is_dir() and any(path.glob("edges.*")):
         return open_graph_folder(path, _columns(options))
     if path.suffix == ".npz" and path.is_file():
@@ -110,7 +111,7 @@ def loaded_bytes(source: str | Path, root: str | Path | None = None) -> int:
 
     The result is 0 for sources that :func:`open_large` cannot open.
     """
-    path = Path(source).expanduser()
+    path = expand_user(source)
     if path.is_dir() and any(path.glob("edges.*")):
         return sum(estimate_bytes(find_table(path, stem)) for stem in ("nodes", "edges"))
     if path.suffix == ".npz" and path.is_file():

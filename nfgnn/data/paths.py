@@ -9,21 +9,22 @@ import os
 from pathlib import Path
 
 from nfgnn.errors import UserError
+from nfgnn.files import expand_user
 
 
 def cache_folder() -> Path:
     """Return ``$XDG_CACHE_HOME/nfgnn``, by default ``~/.cache/nfgnn``."""
     parent = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(parent).expanduser() / "nfgnn"
+    return expand_user(parent) / "nfgnn"
 
 
 def data_roots(root: str | Path | None) -> list[Path]:
     """Return the data roots in the order in which they are searched."""
-    if root is not None and not Path(root).expanduser().is_dir():
+    if root is not None and not expand_user(root).is_dir():
         raise UserError(f"the data root {root} is not a folder; create it, or omit the option.")
     environment = os.environ.get("NFGNN_DATA") or None
     candidates = (root, environment, cache_folder() / "raw")
-    return [Path(folder).expanduser() for folder in candidates if folder is not None]
+    return [expand_user(folder) for folder in candidates if folder is not None]
 
 
 def file_signature(file: Path) -> str:

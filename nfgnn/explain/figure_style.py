@@ -1,7 +1,6 @@
 """Common style of all figures: colours, sizes, labels, and reproducible output files."""
 
 import io
-import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nfgnn.data import REGISTRY
+from nfgnn.files import atomic_write
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The palette of Okabe and Ito, which colour-blind readers can tell apart."""
@@ -75,7 +75,12 @@ def title(name: str) -> str:
     """Return the usual spelling of a dataset's name, with dollar signs escaped for matplotlib."""
     if name in REGISTRY:
         return REGISTRY[name].title
-    return name.replace("$", r"\$")
+    return plain(name)
+
+
+def plain(text: str) -> str:
+    """Return a text that matplotlib draws as it is: dollar signs start a formula otherwise."""
+    return text.replace("$", r"\$")
 
 
 def save(figure: Any, folder: Path, name: str, formats: Sequence[str] = FORMATS) -> list[Path]:
@@ -85,10 +90,10 @@ def save(figure: Any, folder: Path, name: str, formats: Sequence[str] = FORMATS)
     paths = []
     for extension in formats:
         path = folder / f"{name}.{extension}"
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        image = io.BytesIO()
         with canvas():
-            figure.savefig(partial, format=extension, metadata=_METADATA[extension])
-        partial.replace(path)
+            figure.savefig(image, format=extension, metadata=_METADATA[extension])
+        atomic_write(path, image.getvalue())
         paths.append(path)
     return paths
 

@@ -1,5 +1,6 @@
 """The figure of a run: learning curves, and the filters that its nodes have learned."""
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import torch
 from torch_geometric.data import Data
 
 from nfgnn.analysis import frequency_response, local_homophily
-from nfgnn.explain.figure_style import COLOURS, canvas, panels
+from nfgnn.explain.figure_style import COLOURS, canvas, panels, plain
+from nfgnn.files import atomic_write
 from nfgnn.training import read_summary
 
 _MAX_NODES = 20_000  # read at most about twice as many, to bound memory
@@ -79,7 +81,8 @@ def _title(summary: dict[str, Any]) -> str:
     if score["ci95"] is not None:
         accuracy += f" ± {100 * score['ci95']:.1f}"
     model = summary["config"]["model"]
-    return f"{model} on {summary['dataset']} ({summary['protocol']}): {accuracy} %"
+    name = plain(summary["dataset"])
+    return f"{model} on {name} ({summary['protocol']}): {accuracy} %"
 
 
 def draw_run(content: RunFigureData, path: Path) -> None:
@@ -91,7 +94,9 @@ def draw_run(content: RunFigureData, path: Path) -> None:
         if has_filters:
             _draw_responses(figure, axes[0, 1], content)
         figure.suptitle(content.title)
-        figure.savefig(path)
+        image = io.BytesIO()
+        figure.savefig(image, format=path.suffix.removeprefix("."))
+        atomic_write(path, image.getvalue())
 
 
 def _draw_curves(ax: Any, content: RunFigureData) -> None:

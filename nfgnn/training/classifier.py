@@ -231,7 +231,10 @@ class NodeClassifier:
         if self.scaling_.deviation is not None:
             tensors["scaling.deviation"] = self.scaling_.deviation.cpu()
         weights = folder / "weights.safetensors"
-        save_file(tensors, weights)
+        try:
+            save_file(tensors, weights)
+        except SafetensorError as error:  # of the file system
+            raise OSError(f"{weights.name}: {error}") from error
         weights.chmod(0o644)  # save_file makes it readable for its owner only
         description = {
             "config": self.config_.to_dict(),
@@ -314,6 +317,12 @@ class NodeClassifier:
     def _checked_model(self, data: Data) -> NodeModel:
         """Return the model, unless it is not fitted or the graph has other features."""
         self._check_fitted()
+        store = inputs.store_of(data)
+        if store is not None and not inputs.is_row_model(self.model_):
+            raise UserError(
+                f"{store.path} is a store, which holds terms and no edges, but "
+                f"{self.config_.model} needs the graph: pass the graph itself"
+            )
         features, _, _ = inputs.sizes(data)
         if features != self.num_features_:
             raise UserError(

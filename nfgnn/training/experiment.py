@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nfgnn.data import split
+from nfgnn.files import safe_name
 from nfgnn.progress import Progress
 from nfgnn.training import inputs
 from nfgnn.training.config import RunConfig
@@ -15,6 +16,7 @@ from nfgnn.training.device import device_name, resolve_device
 from nfgnn.training.distributed import ProcessGroup, restarted_by_torchrun
 from nfgnn.training.execution import Executor, Work, execute, raise_first
 from nfgnn.training.executors.torchrun import Torchrun, check_distributable, follow
+from nfgnn.training.metrics import check_metric
 from nfgnn.training.records.run_folder import RunFolder, holds_finished_runs, read_summary
 from nfgnn.training.run import Graph, RunSpec
 
@@ -49,6 +51,7 @@ class Experiment:
         """Raise a UserError for invalid input, before anything is trained or written."""
         data = self.graph.data
         split(data, self.protocol, self.seeds[0])
+        check_metric(data)
         inputs.fit_scaling(data, self.config.training.features)
         inputs.check_model(self.config.build(*inputs.sizes(data)), data)
         resolve_device(self.device)
@@ -58,7 +61,7 @@ class Experiment:
         what = self.description()
         text = json.dumps(what, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-        name = f"{what['dataset']}-{self.config.model}-{self.protocol}-{digest}"
+        name = f"{safe_name(what['dataset'])}-{self.config.model}-{self.protocol}-{digest}"
         return Path("runs") / name
 
 

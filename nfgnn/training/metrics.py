@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from nfgnn.errors import UserError
+
 
 def accuracy(probabilities: Tensor, y: Tensor) -> float:
     """Return the share of nodes whose most probable class is their label."""
@@ -21,12 +23,22 @@ def roc_auc(probabilities: Tensor, y: Tensor) -> float:
     return float(roc_auc_score(y.cpu().numpy(), probabilities[:, 1].cpu().numpy()))
 
 
+def check_metric(data: Data) -> None:
+    """Refuse a graph whose metric is not defined for its number of classes."""
+    if data.get("metric") == "roc_auc" and data.num_classes != 2:
+        raise UserError(
+            f"{data.get('name') or 'the graph'} has {data.num_classes} classes, but its metric "
+            "ROC-AUC is defined for two: check the labels, or set data.metric to 'accuracy'"
+        )
+
+
 def scores(probabilities: Tensor, data: Data) -> dict[str, float]:
     """Return the scores on every mask: ``train_accuracy``, ``val_accuracy``, ``test_accuracy``.
 
     Graphs with the metric ROC-AUC also have ``test_roc_auc`` and so on. Under the inductive
     protocol ``observed_…`` and ``unobserved_…`` take the place of ``test_…``.
     """
+    check_metric(data)
     masks = {"train": "train_mask", "val": "val_mask"}
     if data.get("unobserved_mask") is None:
         masks["test"] = "test_mask"
