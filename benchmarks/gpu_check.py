@@ -30,8 +30,7 @@ from nfgnn.spectral import (
     scaled_laplacian,
     torch_backend,
 )
-from nfgnn.training import RunConfig, TrainingConfig, fit
-from nfgnn.training import fused_loss as scores
+from nfgnn.training import RunConfig, TrainingConfig, fit, fused_loss
 from nfgnn.training.batched import Member, fit_batched
 from nfgnn.training.optimizer import StackedAdam
 
@@ -104,8 +103,11 @@ def check_step() -> list[str]:
         torch.tensor([0.0, 0.1, 0.3], device="cuda"),
     )
     weight = mask / mask.sum(1, keepdim=True)
-    exact = scores.scores(logits.double(), weight.double(), y, share.double())
-    parts = [error(a, b) for a, b in zip(training_step.scores(logits, weight, y, share), exact)]
+    exact = fused_loss.loss_and_gradient(logits.double(), weight.double(), y, share.double())
+    parts = [
+        error(a, b)
+        for a, b in zip(training_step.loss_and_gradient(logits, weight, y, share), exact)
+    ]
     theta, configs = (
         torch.randn(3, 9000, device="cuda"),
         [TrainingConfig(lr=lr) for lr in (0.001, 0.01, 0.1)],

@@ -1,7 +1,7 @@
 """What an epoch computes beside the model, for many runs at once: loss, stopping rule, Adam.
 
 The time of an epoch on a small graph is determined by the number of kernels, so each of the three
-is one. Their twins in torch are ``nfgnn.training.fused_loss.scores``,
+is one. Their twins in torch are ``nfgnn.training.fused_loss.loss_and_gradient``,
 ``nfgnn.training.stopping.BatchedStopping`` and ``nfgnn.training.optimizer.StackedAdam``.
 """
 
@@ -58,10 +58,10 @@ def _loss_kernel(
     tl.store(gradient + place, d_z, mask=mask)
 
 
-def scores(
+def loss_and_gradient(
     logits: Tensor, weight: Tensor, y: Tensor, share: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return loss, accuracy and gradient: see :func:`nfgnn.training.fused_loss.scores`."""
+    """Return loss, accuracy and gradient: the twin of ``fused_loss.loss_and_gradient``."""
     logits = logits.contiguous()
     weight = weight.contiguous()
     n, runs, classes = logits.shape

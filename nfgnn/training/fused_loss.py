@@ -41,10 +41,10 @@ class _FusedLoss(Function):
         logits: Tensor, weight: Tensor, y: Tensor, share: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         if not triton_supports(logits):
-            return scores(logits, weight, y, share)
+            return loss_and_gradient(logits, weight, y, share)
         from nfgnn.kernels import training_step
 
-        return training_step.scores(logits, weight, y, share)
+        return training_step.loss_and_gradient(logits, weight, y, share)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: tuple[Tensor, Tensor, Tensor]) -> None:
@@ -89,10 +89,10 @@ def _batch_first(value: Tensor, dim: int | None, batch: int) -> Tensor:
     return value.movedim(dim, 0)
 
 
-def scores(
+def loss_and_gradient(
     logits: Tensor, weight: Tensor, y: Tensor, share: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The torch twin of the kernel ``training_step.scores``.
+    """The torch twin of the kernel ``training_step.loss_and_gradient``.
 
     Args:
         logits: ``[n, runs, classes]``.

@@ -94,7 +94,7 @@ def all_kernels() -> None:
     mlp_kernel.kept(0, 100, 65, 0.5)
     y, long = torch.randint(5, (37,)), torch.zeros(3, dtype=torch.long)
     for share in (None, torch.rand(3)):
-        training_step.scores(torch.randn(37, 3, 5), torch.rand(3, 37), y, share)
+        training_step.loss_and_gradient(torch.randn(37, 3, 5), torch.rand(3, 37), y, share)
     flags, told, books = (
         torch.ones(3, dtype=torch.bool),
         torch.rand(3),

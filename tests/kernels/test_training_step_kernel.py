@@ -12,9 +12,8 @@ from nfgnn.kernels import recurrence as triton_backend
 from nfgnn.nn import fused_mlp
 from nfgnn.nn.gates import term_filter
 from nfgnn.spectral import csr, recurrence, scaled_laplacian
-from nfgnn.training import RunConfig, TrainingConfig, fit, stopping
+from nfgnn.training import RunConfig, TrainingConfig, fit, fused_loss, stopping
 from nfgnn.training import batched as trainer
-from nfgnn.training import fused_loss as scores
 from nfgnn.training import optimizer as optimizers
 from nfgnn.training.batched import Member, fit_batched
 from nfgnn.training.optimizer import StackedAdam
@@ -26,7 +25,7 @@ def use_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (csr, recurrence):
         monkeypatch.setattr(module, "backend", lambda x: triton_backend)
     monkeypatch.setattr(term_filter, "_use_kernel", lambda terms: True)
-    for module in (scores, optimizers, stopping, trainer, fused_mlp):
+    for module in (fused_loss, optimizers, stopping, trainer, fused_mlp):
         monkeypatch.setattr(module, "triton_supports", lambda x: True)
 
 
@@ -123,7 +122,7 @@ def test_loss_gradient_and_accuracy(
     chosen = torch.rand(runs, n) < 0.4
     share = None if smoothing is None else torch.tensor(smoothing[:runs])
     weight = chosen / chosen.sum(1, keepdim=True)
-    for ours in (training_step.scores, scores.scores):
+    for ours in (training_step.loss_and_gradient, fused_loss.loss_and_gradient):
         loss, accuracy, gradient = ours(logits, weight, y, share)
         for s, own in enumerate(chosen):
             z = logits[:, s].clone().requires_grad_()
