@@ -95,6 +95,7 @@ class _Stacks(nn.Module):
         stacks = len(self.weight)
         first = self.init.weight.chunk(stacks)
         root = self.root.weight.chunk(stacks)
+        # Each stack is drawn on its own, because the scale depends on the shape.
         for block in (*first, *root, *self.weight):
             nn.init.xavier_uniform_(block)
         nn.init.zeros_(self.bias)

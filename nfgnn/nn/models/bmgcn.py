@@ -111,6 +111,7 @@ class BMGCN(NodeModel):
         soft = scores.softmax(-1)
         truth = F.one_hot(y, soft.shape[-1]).to(soft)
         H = block_matrix(soft.index_copy(0, nodes, truth), *edges)
+        # Evaluation uses the matrix of the last training pass, which knows the training labels.
         self.block_matrix.copy_(H.detach())
         logits = self._convolve(x, soft, H, *edges)
         return F.cross_entropy(logits[nodes], y) + F.cross_entropy(scores[nodes], y)

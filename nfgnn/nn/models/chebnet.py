@@ -59,6 +59,8 @@ class ChebNet(NodeModel):
 
     def reset_parameters(self) -> None:
         for lin, bias in zip(self.lins, self.biases):
+            # One linear map holds the weights of all orders. Each is drawn as a map of its own,
+            # because the scale of the initialisation depends on the shape.
             for weight in lin.get_parameter("weight").chunk(self.K + 1):
                 nn.init.xavier_uniform_(weight)
             nn.init.zeros_(bias)

@@ -63,6 +63,7 @@ class FAGCN(NodeModel):
 
     def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """"""
+        # Normalised once for all layers, which therefore have normalize=False.
         edge_index, norm = gcn_norm(
             edge_index, edge_weight, x.shape[0], add_self_loops=False, dtype=self.lin1.weight.dtype
         )
