@@ -207,7 +207,7 @@ Engine = Annotated[
 RayAddress = Annotated[
     str | None,
     typer.Option(
-        help="Address of a Ray cluster. Default: $RAY_ADDRESS; a local cluster without it.",
+        help="Address of a Ray cluster. Default: $RAY_ADDRESS, else a new local cluster.",
         rich_help_panel=EXECUTION,
     ),
 ]

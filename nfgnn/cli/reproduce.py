@@ -93,7 +93,7 @@ def reproduce(
     ] = False,
     json_: options.Json = False,
 ) -> None:
-    """Make the tables of the paper: run what is missing and write Markdown, CSV and LaTeX."""
+    """Reproduce the tables of the paper: train missing runs, write Markdown, CSV and LaTeX."""
     options.check_output_folder(out)
     columns = values.words(datasets)
     for dataset in columns or []:

@@ -23,6 +23,7 @@ def tune(
     dataset: Annotated[
         str | None,
         typer.Argument(
+            metavar="DATASET",
             help="Registered name, or folder or file of your own graph. Not with --presets.",
             callback=options.validate_dataset,
             autocompletion=options.DATASETS.complete,
@@ -56,7 +57,7 @@ def tune(
         str,
         typer.Option(
             metavar="PRESET",
-            help="best searches all forms of the model, paper the grid of the paper's form.",
+            help="Search space: best has all forms of the model, paper the grid of the paper.",
             callback=_PRESETS.validate,
             autocompletion=_PRESETS.complete,
             rich_help_panel=options.MODEL,
