@@ -1,6 +1,13 @@
-"""Atomic writes: files and folders appear as a whole or not at all."""
+"""Atomic writes: files and folders appear as a whole or not at all.
 
+What is published is on disk before it gets its final name, so that a power failure leaves the old
+content or the new one.
+"""
+
+import ctypes
+import fcntl
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -11,38 +18,95 @@ from nfgnn.errors import UserError
 
 _LONGEST_NAME = 120
 """In bytes. Most systems allow 255, of which prefixes and suffixes take a part."""
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield a folder to write into; it takes its final name when the block ends without error."""
+def atomic_folder(path: Path, sync: bool = True) -> Iterator[Path]:
+    """Yield a folder to write into; it takes its final name when the block ends without error.
+
+    Args:
+        path: the final name.
+        sync: wait until the content is on disk. Not needed inside a folder that is published later.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
     try:
         yield partial
-        publish(partial, path)
+        publish(partial, path, sync)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
 
 
-def publish(partial: Path, path: Path) -> None:
-    """Rename a finished folder to its final name, replacing what is there."""
+def publish(partial: Path, path: Path, sync: bool = True) -> None:
+    """Give a finished folder its final name, replacing what is there.
+
+    The two folders change names in one step where the system supports it, so that at every moment
+    one of them has the final name.
+    """
     partial.chmod(0o755)
+    if sync:
+        sync_folder(partial)
     if not path.exists():
         partial.rename(path)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
-    path.rename(old / path.name)
-    partial.rename(path)
-    shutil.rmtree(old, ignore_errors=True)
+    elif _exchange(partial, path):
+        _remove(partial)
+    else:
+        _replace(partial, path)
+    if sync:
+        _sync(path.parent)
 
 
 def atomic_write(path: Path, content: str | bytes) -> None:
     """Write a file under a temporary name, then rename it."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    partial.write_bytes(content.encode() if isinstance(content, str) else content)
-    partial.replace(path)
+    with atomic_file(path) as partial:
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a file to write; it takes its final name when the block ends."""
+    # A name of its own for every writer. Unlike mkstemp, this respects the umask.
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        yield partial
+        _sync(partial)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until all files and folders below a folder are on disk."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            _sync(Path(parent, name))
+        _sync(Path(parent))
+
+
+@contextmanager
+def locked(folder: Path, message: str) -> Iterator[None]:
+    """Lock a folder against other processes that call this function. Create it if necessary.
+
+    Args:
+        folder: the folder.
+        message: the error if another process holds the lock.
+    """
+    handle = _open_folder(folder)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(message) from None
+        if not _is_same(handle, folder):
+            # Its owner has published or removed it since it was opened.
+            raise UserError(message)
+        yield
+    finally:
+        os.close(handle)
 
 
 def refuse_foreign_files(folder: Path, ours: Callable[[str], bool], what: str) -> None:
@@ -84,3 +148,65 @@ def safe_name(text: str) -> str:
     name = "".join(c if c.isprintable() and c not in "/\\" else "_" for c in text)
     short = name.encode(errors="replace")[:_LONGEST_NAME].decode(errors="ignore")
     return short if short.strip(". ") else "graph"
+
+
+def _open_folder(folder: Path) -> int:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"{folder} is a file or lies below one: name another path") from None
+
+
+def _is_same(handle: int, folder: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), folder.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange the names of two folders in one step; return whether the system can do it."""
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):  # not Linux, or an old C library
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    status: int = renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE)
+    return status == 0
+
+
+def _replace(partial: Path, path: Path) -> None:
+    """Replace a folder in two steps. The old one returns if the second step fails."""
+    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
+    path.rename(old / path.name)
+    try:
+        partial.rename(path)
+    except BaseException:
+        (old / path.name).rename(path)
+        old.rmdir()
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _remove(folder: Path) -> None:
+    """Delete a folder, files before subfolders.
+
+    If this is interrupted, the rest has lost the file that describes it and is not taken for
+    finished work.
+    """
+    if folder.is_symlink():
+        folder.unlink()
+        return
+    for entry in sorted(folder.iterdir()):
+        if not entry.is_dir():
+            entry.unlink()
+    shutil.rmtree(folder, ignore_errors=True)

@@ -36,6 +36,7 @@ from nfgnn.training.records import (
     open_records,
     read_description,
     read_summary,
+    verify_run,
 )
 from nfgnn.training.run import Failure, Graph, RunResult, RunSpec, fit_together
 from nfgnn.training.settings import SETTINGS, check_setting
@@ -88,5 +89,6 @@ __all__ = [
     "scores",
     "summarise",
     "train_on_ray",
+    "verify_run",
     "write_table",
 ]

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch_geometric.data import Data
 
+from nfgnn.checksums import SUMS, refuse_damaged_files, write_checksums
 from nfgnn.data import FeatureScaling
 from nfgnn.errors import UserError
 from nfgnn.files import atomic_folder, refuse_foreign_files
@@ -26,6 +27,9 @@ from nfgnn.training.whole_graph import fit
 
 _ARGUMENTS = ("model", "preset", "seed", "device")
 _FILES = ("classifier.json", "weights.safetensors")
+_MARKER = {"kind": "nfgnn model", "format": 2}
+"""Fields of ``classifier.json``. Models without them were written before there were checksums."""
+_REMEDY = "train the model again, or restore the file from a copy"
 
 
 class NodeClassifier:
@@ -215,15 +219,22 @@ class NodeClassifier:
         return float(prop.operator(*self._model_inputs(data)).lambda_max)
 
     def save(self, folder: str | Path) -> None:
-        """Write the fitted model to a folder: ``classifier.json`` and ``weights.safetensors``."""
+        """Write the fitted model to a folder.
+
+        The files are ``classifier.json``, ``weights.safetensors`` and their checksums. A folder
+        with other files is not replaced.
+        """
         self._check_fitted()
         folder = Path(folder)
-        refuse_foreign_files(folder, _FILES.__contains__, "a saved model")
+        refuse_foreign_files(folder, (*_FILES, SUMS).__contains__, "a saved model")
+        if folder.exists() and any(folder.iterdir()):
+            _read_description(folder)
         with atomic_folder(folder) as target:
             self.write_files(target)
+            write_checksums(target, _FILES)
 
     def write_files(self, folder: Path) -> None:
-        """Write the files of :meth:`save` into an existing folder."""
+        """Write the files of :meth:`save` into an existing folder, without checksums."""
         state = self.model_.state_dict()
         tensors = {f"model.{key}": value.cpu().contiguous() for key, value in state.items()}
         if self.scaling_.mean is not None:
@@ -237,6 +248,7 @@ class NodeClassifier:
             raise OSError(f"{weights.name}: {error}") from error
         weights.chmod(0o644)  # save_file makes it readable for its owner only
         description = {
+            **_MARKER,
             "config": self.config_.to_dict(),
             "seed": self.seed,
             "scaling": self.scaling_.how,
@@ -251,12 +263,13 @@ class NodeClassifier:
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto") -> "NodeClassifier":
-        """Load a model that :meth:`save` has written."""
+        """Load a model that :meth:`save` has written, and verify its checksums."""
         folder = Path(folder)
+        description = _read_description(folder)
+        if "kind" in description or (folder / SUMS).exists():
+            refuse_damaged_files(folder, _FILES, _REMEDY)
+        tensors = _read_weights(folder / "weights.safetensors")
         try:
-            text = (folder / "classifier.json").read_text(encoding="utf-8")
-            description = json.loads(text)
-            tensors = load_file(folder / "weights.safetensors")
             config = RunConfig.from_dict(description["config"])
             self = cls(config.model, preset="none", seed=description["seed"], device=device)
             self.config_ = config
@@ -278,12 +291,10 @@ class NodeClassifier:
                 if key.startswith(prefix)
             }
             self.model_.load_state_dict(state)
-        except FileNotFoundError as error:
-            name = Path(error.filename).name if error.filename else "weights.safetensors"
-            raise UserError(f"{folder} is not a saved model: {name} is missing") from None
-        except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise UserError(
-                f"{folder} is not a saved model of this version, or it is damaged: {error}"
+                f"{folder} is not a saved model of this version, or it is damaged: {error}; "
+                f"{_REMEDY}"
             ) from error
         return self
 
@@ -341,3 +352,33 @@ class NodeClassifier:
         self._checked_model(data)
         scaled = self.scaled(data)
         return scaled.x, scaled.edge_index, scaled.get("edge_weight")
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    """Read ``classifier.json`` and check that it describes a model."""
+    path = folder / "classifier.json"
+    if not path.is_file():
+        raise UserError(f"{folder} is not a saved model: classifier.json is missing")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        kind = content.get("kind", _MARKER["kind"])
+        if kind == _MARKER["kind"] and content.keys() >= {"config", "seed", "scaling"}:
+            description: dict[str, Any] = content
+            return description
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path}: is damaged ({error}); {_REMEDY}") from None
+    raise UserError(f"{path}: does not describe a model, or is damaged; {_REMEDY}")
+
+
+def _read_weights(path: Path) -> dict[str, Tensor]:
+    """Read the tensors of a model and refuse those that are not finite."""
+    if not path.is_file():
+        raise UserError(f"{path.parent} is not a saved model: {path.name} is missing; {_REMEDY}")
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise UserError(f"{path}: is damaged ({error}); {_REMEDY}") from None
+    for name, values in tensors.items():
+        if not bool(values.isfinite().all()):
+            raise UserError(f"{path}: {name} has values that are not finite; train the model again")
+    return tensors

@@ -8,6 +8,7 @@ import numpy as np
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
+from nfgnn.files import atomic_file
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.predict_new_nodes import predict_new_nodes
 
@@ -31,6 +32,11 @@ def prediction_table(classifier: NodeClassifier, data: Data, extends: Data | Non
         probabilities = classifier.predict_proba(data)
     else:
         probabilities = predict_new_nodes(classifier, extends, data)
+    if not bool(probabilities.isfinite().all()):
+        raise UserError(
+            "the model returns probabilities that are not numbers: check the features and edge "
+            "weights of the graph for very large values"
+        )
     classes = classifier.num_classes_
     names = np.array(classifier.class_names_ or [str(c) for c in range(classes)])
     top = probabilities.topk(min(2, classes))
@@ -91,9 +97,5 @@ def write_table(table: Any, path: Path) -> None:
         raise UserError(
             f"the folder {path.parent} does not exist: create it or choose another file"
         )
-    partial = path.with_name(f".{path.name}.partial")
-    try:
+    with atomic_file(path) as partial:
         write(table, str(partial))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,13 +11,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from helpers.experiments import experiment as make_experiment
 from helpers.experiments import run_quietly
+from safetensors.torch import load_file, save_file
 
 from nfgnn.data import load_dataset, split
 from nfgnn.errors import UserError
-from nfgnn.training import Experiment, InProcess, NodeClassifier, RunConfig, load_run
+from nfgnn.training import (
+    Experiment,
+    InProcess,
+    NodeClassifier,
+    RunConfig,
+    load_run,
+    prediction_table,
+    verify_run,
+)
 
+V1 = Path(__file__).parents[1] / "golden" / "run_folder_v1"
 TIMES = {"seconds", "epoch_ms", "run"}
 
 
@@ -38,6 +50,7 @@ def test_a_run_folder_holds_everything(tmp_path: Path) -> None:
     summary = run(tmp_path / "run")
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == [
+        "SHA256SUMS",
         "config.json",
         "seed-0",
         "seed-1",
@@ -46,6 +59,7 @@ def test_a_run_folder_holds_everything(tmp_path: Path) -> None:
     ]
     names = sorted(p.name for p in (tmp_path / "run" / "seed-1").iterdir())
     assert names == [
+        "SHA256SUMS",
         "classifier.json",
         "coefficients.npy",
         "history.csv",
@@ -239,3 +253,176 @@ def test_saving_a_classifier_does_not_replace_other_folders(tmp_path: Path) -> N
     classifier.save(tmp_path / "model")
     classifier.save(tmp_path / "model")  # a saved model is replaced
     assert (NodeClassifier.load(tmp_path / "model").predict(data) == classifier.predict(data)).all()
+
+
+def flip(path: Path, position: int = -3) -> None:
+    """Flip one bit of a file."""
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["classifier.json", "weights.safetensors"])
+def test_a_flipped_bit_in_a_model_is_found_on_loading(name: str, tmp_path: Path) -> None:
+    run(tmp_path / "run", seeds=(0,))
+    assert verify_run(tmp_path / "run") == (8, {})
+    flip(tmp_path / "run" / "seed-0" / name)
+    with pytest.raises(UserError, match=rf"{name}: is damaged.*; train .* again"):
+        load_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["config.json", "summary.json"])
+def test_a_changed_description_is_found_on_loading(name: str, tmp_path: Path) -> None:
+    run(tmp_path / "run", seeds=(0,))
+    path = tmp_path / "run" / name
+    path.write_text(path.read_text().replace("0", "1"))
+    with pytest.raises(UserError, match=rf"{name}: is damaged.*train the run again"):
+        load_run(tmp_path / "run", seed=0 if name == "config.json" else 1)
+
+
+def test_verification_reports_every_damaged_file(tmp_path: Path) -> None:
+    run(tmp_path / "run", seeds=(0, 1))
+    for name in ("history.csv", "metrics.json", "coefficients.npy"):
+        flip(tmp_path / "run" / "seed-0" / name)
+    (tmp_path / "run" / "seed-1" / "weights.safetensors").unlink()
+    _, damaged = verify_run(tmp_path / "run")
+    assert sorted(damaged) == [
+        "seed-0/coefficients.npy",
+        "seed-0/history.csv",
+        "seed-0/metrics.json",
+        "seed-1/weights.safetensors",
+    ]
+    shutil.rmtree(tmp_path / "run" / "seed-1")
+    _, damaged = verify_run(tmp_path / "run")
+    assert damaged["seed-1"] == "is missing"
+
+
+def test_missing_checksums_are_damage_unless_the_folder_is_older(tmp_path: Path) -> None:
+    run(tmp_path / "run", seeds=(0,))
+    (tmp_path / "run" / "seed-0" / "SHA256SUMS").unlink()
+    with pytest.raises(UserError, match="SHA256SUMS: is missing"):
+        load_run(tmp_path / "run")
+    _, damaged = verify_run(tmp_path / "run")
+    assert "seed-0/SHA256SUMS" in damaged
+    assert verify_run(V1) == (0, {})
+    load_run(V1)
+
+
+def test_checksums_have_the_format_of_sha256sum(tmp_path: Path) -> None:
+    run(tmp_path / "run", seeds=(0,))
+    for folder in (tmp_path / "run", tmp_path / "run" / "seed-0"):
+        subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
+
+
+def test_weights_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    """They used to become a class with the probability nan."""
+    shutil.copytree(V1, tmp_path / "run")
+    path = tmp_path / "run" / "seed-0" / "weights.safetensors"
+    tensors = load_file(path)
+    name = next(name for name in tensors if name.startswith("model."))
+    tensors[name] = torch.full_like(tensors[name], torch.nan)
+    save_file(tensors, path)
+    with pytest.raises(UserError, match=r"weights\.safetensors: model.* not finite; train"):
+        load_run(tmp_path / "run", seed=0)
+    _, damaged = verify_run(tmp_path / "run")
+    assert list(damaged) == ["seed-0/weights.safetensors"]
+
+
+def test_probabilities_that_are_not_numbers_are_refused() -> None:
+    data = load_dataset("karate")
+    data.x = data.x * torch.inf
+    with pytest.raises(UserError, match="probabilities that are not numbers"):
+        prediction_table(load_run(V1), data)
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "nothing", ""])
+def test_a_damaged_summary_is_refused(content: str, tmp_path: Path) -> None:
+    shutil.copytree(V1, tmp_path / "run")
+    (tmp_path / "run" / "summary.json").write_text(content)
+    with pytest.raises(UserError, match=r"summary\.json is damaged.*train the run again"):
+        load_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["classifier.json", "weights.safetensors"])
+def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
+    shutil.copytree(V1, tmp_path / "run")
+    (tmp_path / "run" / "seed-0" / name).unlink()
+    with pytest.raises(UserError, match=f"{name} is missing"):
+        load_run(tmp_path / "run", seed=0)
+
+
+def test_the_marker_changes_neither_names_nor_comparisons(tmp_path: Path) -> None:
+    """A folder of an earlier version, without the marker, is resumed and replaced."""
+    whole = run(tmp_path / "run")
+    path = tmp_path / "run" / "config.json"
+    content = json.loads(path.read_text())
+    assert content.pop("kind") == "nfgnn run folder"
+    assert content.pop("format") == 2
+    assert content == experiment().description()
+    path.write_text(json.dumps(content))
+    before = path.stat().st_mtime_ns
+    assert run(tmp_path / "run", resume=True) == whole
+    assert path.stat().st_mtime_ns == before
+    run(tmp_path / "run")
+    assert json.loads(path.read_text())["kind"] == "nfgnn run folder"
+
+
+def test_a_folder_of_another_kind_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    content = {**experiment().description(), "kind": "something else"}
+    (tmp_path / "run" / "config.json").write_text(json.dumps(content))
+    with pytest.raises(UserError, match="is not a run folder"):
+        run(tmp_path / "run")
+
+
+def test_files_of_others_inside_a_seed_or_the_staging_folder_are_kept(tmp_path: Path) -> None:
+    run(tmp_path / "run", seeds=(0,))
+    inside = thesis(tmp_path / "run" / "seed-0")
+    with pytest.raises(UserError, match=r"thesis\.txt"):
+        run(tmp_path / "run", lr=0.5)
+    assert inside.exists()
+    staged = thesis(tmp_path / ".other.partial")
+    with pytest.raises(UserError, match=r"thesis\.txt"):
+        run(tmp_path / "other")
+    assert staged.exists()
+
+
+def test_saving_does_not_replace_weights_of_others(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    weights = tmp_path / "model" / "weights.safetensors"
+    weights.write_text("of others")
+    data = split(load_dataset("karate"), "stratified", 0)
+    classifier = NodeClassifier("MLP", epochs=2).fit(data)
+    with pytest.raises(UserError, match="is not a saved model"):
+        classifier.save(tmp_path / "model")
+    assert weights.read_text() == "of others"
+
+
+class Interrupted(InProcess):
+    """Stop after the first two runs."""
+
+    def run(self, batches, work, on_epoch):
+        yield from super().run(batches[:2], work, on_epoch)
+        raise KeyboardInterrupt
+
+
+def test_leftovers_of_killed_runs_are_not_published(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_quietly(experiment(), tmp_path / "run", Interrupted())
+    staging = tmp_path / ".run.partial"
+    (staging / ".seed-2.k1ll3d00.partial").mkdir()
+    (staging / ".seed-2.k1ll3d00.partial" / "metrics.json").write_text("{")
+    (staging / ".summary.json.1234.partial").write_text("{")
+    (staging / "seed-2.checkpoint").write_text("unfinished")
+    run(tmp_path / "run", resume=True)
+    names = sorted(path.name for path in (tmp_path / "run").iterdir())
+    assert names == ["SHA256SUMS", "config.json", "seed-0", "seed-1", "seed-2", "summary.json"]
+
+
+def test_a_finished_run_that_was_damaged_is_trained_again(tmp_path: Path) -> None:
+    whole = run(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        run_quietly(experiment(), tmp_path / "run", Interrupted())
+    (tmp_path / ".run.partial" / "seed-1" / "metrics.json").write_bytes(b"")
+    assert numbers(run(tmp_path / "run", resume=True)) == numbers(whole)
+    assert verify_run(tmp_path / "run")[1] == {}

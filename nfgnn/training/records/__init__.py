@@ -13,6 +13,7 @@ from nfgnn.training.records.run_folder import (
     load_run,
     read_description,
     read_summary,
+    verify_run,
 )
 
 __all__ = [
@@ -29,4 +30,5 @@ __all__ = [
     "read_description",
     "read_summary",
     "run_key",
+    "verify_run",
 ]

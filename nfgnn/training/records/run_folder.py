@@ -2,13 +2,11 @@
 
 ``RUN/config.json`` describes the runs. ``RUN/seed-…/`` holds one run each (``metrics.json``,
 ``history.csv``, ``classifier.json``, ``weights.safetensors``, ``coefficients.npy``),
-``RUN/summary.json`` the mean over all runs. While runs are missing, the folder is called
-``.RUN.partial``; every run in it is complete.
+``RUN/summary.json`` the mean over all runs, ``SHA256SUMS`` in each folder the checksums of its
+files. While runs are missing, the folder is called ``.RUN.partial``; every run in it is complete.
 """
 
-import fcntl
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,15 +16,29 @@ from typing import Any
 
 import numpy as np
 
+from nfgnn.checksums import (
+    SUMS,
+    damaged_files,
+    read_checksums,
+    refuse_damaged_files,
+    write_checksums,
+)
 from nfgnn.errors import UserError
-from nfgnn.files import atomic_folder, atomic_write, publish, refuse_foreign_files
+from nfgnn.files import atomic_folder, atomic_write, locked, publish, refuse_foreign_files
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.execution import Results
 from nfgnn.training.metrics import scores, summarise
 from nfgnn.training.run import RunResult, RunSpec
 
 _DESCRIPTION_KEYS = {"dataset", "fingerprint", "protocol", "seeds", "config"}
-_NAMES = re.compile(r"config\.json|summary\.json|run\.png|seed-\d+|\.seed-\d+\..*\.partial")
+_MARKER = {"kind": "nfgnn run folder", "format": 2}
+"""Fields of ``config.json``. Folders without them were written before there were checksums."""
+_PARTIAL = r"\.(seed-\d+|config\.json|summary\.json)\..*\.partial|seed-\d+\.checkpoint"
+_NAMES = re.compile(rf"config\.json|summary\.json|run\.png|{SUMS}|seed-\d+|{_PARTIAL}")
+_SEED_NAMES = re.compile(
+    rf"classifier\.json|weights\.safetensors|coefficients\.npy|history\.csv|metrics\.json|{SUMS}"
+)
+_REMEDY = "train the run again, or restore the folder from a copy"
 
 
 class RunFolder(Results):
@@ -57,22 +69,16 @@ class RunFolder(Results):
         _refuse_other_folders(folder)
         results = cls(folder, description["seeds"])
         staging = results._staging
-        staging.mkdir(parents=True, exist_ok=True)
+        _refuse_other_files(staging)
         # The lock ends with the process, even if it is killed, so it never has to be cleaned up.
-        handle = os.open(staging, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not (resume and _describes(staging, description)):
+        with locked(staging, results._busy):
+            if resume and _describes(staging, description):
+                _remove_damaged_runs(staging)
+            else:
                 _empty(staging)
-                atomic_write(staging / "config.json", json.dumps(description, indent=1))
+                content = {**_MARKER, **description}
+                atomic_write(staging / "config.json", json.dumps(content, indent=1))
             yield results
-        except BlockingIOError:
-            raise UserError(
-                f"another process is writing {folder}: wait for it, or name another folder with "
-                "--out"
-            ) from None
-        finally:
-            os.close(handle)
 
     def missing(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
         return [spec for spec in specs if not self._seed_folder(spec.seed).exists()]
@@ -96,7 +102,7 @@ class RunFolder(Results):
         target = self._seed_folder(result.spec.seed)
         if target.exists():  # trained again as part of a batch
             return read_json(target / "metrics.json")
-        with atomic_folder(target) as partial:
+        with atomic_folder(target, sync=False) as partial:
             classifier.write_files(partial)
             if classifier.model_.has_coefficients:
                 psi = classifier.coefficients(data)
@@ -109,6 +115,7 @@ class RunFolder(Results):
             history.write(partial / "history.csv")
             text = json.dumps(metrics, indent=1)
             (partial / "metrics.json").write_text(text, encoding="utf-8")
+            write_checksums(partial, [path.name for path in partial.iterdir()])
         return metrics
 
     def store(self, spec: RunSpec, packed: dict[str, Any]) -> str:
@@ -128,8 +135,25 @@ class RunFolder(Results):
         """
         summary = self._summary(facts)
         atomic_write(self._staging / "summary.json", json.dumps(summary, indent=1))
-        publish(self._staging, self.folder)
+        _remove_unfinished(self._staging)
+        sums = [f"seed-{seed}/{SUMS}" for seed in self.seeds]
+        listed = [name for name in sums if (self._staging / name).is_file()]
+        write_checksums(self._staging, ["config.json", "summary.json", *listed])
+        if not self.folder.exists():
+            publish(self._staging, self.folder)
+        else:
+            # The old folder is deleted under the name of the staging folder, where another process
+            # could start to write.
+            with locked(self.folder, self._busy):
+                publish(self._staging, self.folder)
         return read_summary(self.folder)
+
+    @property
+    def _busy(self) -> str:
+        return (
+            f"another process is writing {self.folder}: wait for it, or name another folder with "
+            "--out"
+        )
 
     def _summary(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         metrics = [self._metrics(seed) for seed in self.seeds]
@@ -170,7 +194,11 @@ def read_summary(folder: Path) -> dict[str, Any]:
         raise UserError(
             f"{folder} is not a run folder: it has no summary.json (nfgnn train writes one)"
         )
-    return {**read_json(path), "run": str(folder)}
+    summary = read_json(path)
+    missing = {"seeds", "config", "val_accuracy"} - summary.keys()
+    if missing:
+        raise UserError(f"{path} is damaged: it lacks {', '.join(sorted(missing))}; {_REMEDY}")
+    return {**summary, "run": str(folder)}
 
 
 def read_description(folder: Path) -> dict[str, Any]:
@@ -184,8 +212,13 @@ def read_description(folder: Path) -> dict[str, Any]:
 
 
 def load_run(folder: Path, seed: int | None = None, device: str = "auto") -> NodeClassifier:
-    """Load the classifier of one seed; by default the one of highest validation accuracy."""
+    """Load the classifier of one seed; by default the one of highest validation accuracy.
+
+    The files that are read are compared with their checksums.
+    """
     summary = read_summary(folder)
+    if _has_checksums(folder):
+        refuse_damaged_files(folder, ["config.json", "summary.json"], _REMEDY)
     seeds = summary["seeds"]
     if seed is None:
         values = summary["val_accuracy"]["values"]
@@ -196,12 +229,58 @@ def load_run(folder: Path, seed: int | None = None, device: str = "auto") -> Nod
     return NodeClassifier.load(folder / f"seed-{seed}", device)
 
 
+def verify_run(folder: Path) -> tuple[int, dict[str, str]]:
+    """Verify a run folder, or the folder of one model.
+
+    Returns:
+        How many files have a checksum, and what is wrong, by the name of the file.
+    """
+    if (folder / "classifier.json").is_file():
+        return _verify_folder(folder)
+    count, damaged = _verify_folder(folder)
+    seeds = [] if "summary.json" in damaged else read_summary(folder)["seeds"]
+    names = {f"seed-{seed}" for seed in seeds}
+    names |= {path.name for path in folder.glob("seed-*") if path.is_dir()}
+    for name in sorted(names):
+        if not (folder / name).is_dir():
+            damaged[name] = "is missing"
+            continue
+        more, wrong = _verify_folder(folder / name)
+        count += more
+        damaged |= {f"{name}/{file}": problem for file, problem in wrong.items()}
+    return count, damaged
+
+
+def _verify_folder(folder: Path) -> tuple[int, dict[str, str]]:
+    """Verify the files of one folder; without checksums, that a model can be loaded from it."""
+    count = 0
+    damaged = {}
+    if _has_checksums(folder):
+        damaged = damaged_files(folder)
+        count = 0 if SUMS in damaged else len(read_checksums(folder))
+    if not damaged and (folder / "classifier.json").is_file():
+        try:
+            NodeClassifier.load(folder, "cpu")
+        except UserError as error:
+            damaged["weights.safetensors"] = str(error)
+    return count, damaged
+
+
+def _has_checksums(folder: Path) -> bool:
+    """Whether a folder has checksums, or had them before it was damaged."""
+    return (folder / SUMS).exists() or any(
+        "kind" in _content(folder / name) for name in ("config.json", "classifier.json")
+    )
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object."""
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path} is damaged: {error}") from None
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError) as error:
+        raise UserError(f"{path} is damaged: {error}; {_REMEDY}") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is damaged: it holds no JSON object; {_REMEDY}")
     return content
 
 
@@ -222,34 +301,58 @@ def _staging_folder(folder: Path) -> Path:
 
 def _describes(folder: Path, description: Mapping[str, Any]) -> bool:
     """Whether the ``config.json`` of a folder equals this description."""
-    path = folder / "config.json"
-    if not path.is_file():
-        return False
+    found = _content(folder / "config.json")
     expected = json.loads(json.dumps(description))  # tuples become lists, as in the file
-    return bool(read_json(path) == expected)
+    return bool({key: found[key] for key in found.keys() - _MARKER.keys()} == expected)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """Return a JSON object, empty if there is none."""
+    try:
+        return read_json(path) if path.is_file() else {}
+    except UserError:
+        return {}
 
 
 def _refuse_other_folders(folder: Path) -> None:
     """Refuse to replace anything but a run folder that holds nothing else."""
-    if folder.is_dir() and not any(folder.iterdir()):
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    refuse_foreign_files(folder, lambda name: bool(_NAMES.fullmatch(name)), "a run folder")
-    if not folder.exists():
-        return
-    path = folder / "config.json"
-    described = path.is_file() and _keys(path) >= _DESCRIPTION_KEYS
-    if not described:
+    _refuse_other_files(folder)
+    content = _content(folder / "config.json")
+    kind = content.get("kind", _MARKER["kind"])
+    if kind != _MARKER["kind"] or not content.keys() >= _DESCRIPTION_KEYS:
         raise UserError(f"{folder} exists and is not a run folder: name another one with --out")
 
 
-def _keys(path: Path) -> set[str]:
-    content = read_json(path)
-    return set(content) if isinstance(content, dict) else set()
+def _refuse_other_files(folder: Path) -> None:
+    """Refuse to delete files that are not part of a run folder."""
+    refuse_foreign_files(folder, lambda name: bool(_NAMES.fullmatch(name)), "a run folder")
+    for seed in folder.glob("seed-*[0-9]"):
+        refuse_foreign_files(seed, lambda name: bool(_SEED_NAMES.fullmatch(name)), "a run")
+
+
+def _remove_damaged_runs(staging: Path) -> None:
+    """Delete runs that a power failure has damaged, so that they are trained again."""
+    for seed in staging.glob("seed-*[0-9]"):
+        if _has_checksums(seed) and damaged_files(seed):
+            shutil.rmtree(seed)
+
+
+def _remove_unfinished(staging: Path) -> None:
+    """Delete what killed processes have left."""
+    for entry in staging.iterdir():
+        if re.fullmatch(_PARTIAL, entry.name):
+            _delete(entry)
 
 
 def _empty(folder: Path) -> None:
     for entry in folder.iterdir():
-        if entry.is_dir():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()
+        _delete(entry)
+
+
+def _delete(entry: Path) -> None:
+    if entry.is_dir():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink()
