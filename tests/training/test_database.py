@@ -1,6 +1,7 @@
 """Records: nothing is lost, nothing is doubled, and several processes may write."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from nfgnn.errors import UserError
 from nfgnn.training import Record, Records, RunConfig
+from nfgnn.training.records import database
 
 CONFIG = RunConfig.resolve("GCN", {}, "texas", "full").to_dict()
 
@@ -75,3 +78,112 @@ def test_processes_that_write_at_once_lose_and_double_nothing(tmp_path: Path) ->
         found = records.all()
     assert [r.seed for r in found] == list(range(120))
     assert all(r.metrics == {"test_accuracy": r.seed} for r in found)
+
+
+def refusal(path: Path) -> str:
+    """Add a record and return the message of the error."""
+    with pytest.raises(UserError) as caught, Records(path) as records:
+        records.add([made(9)])
+    message = str(caught.value)
+    assert str(path) in message
+    assert not any(word in message for word in ("remove", "delete"))
+    return message
+
+
+def filled(path: Path, count: int = 400) -> Path:
+    with Records(path) as records:
+        records.add([made(seed) for seed in range(count)])
+    return path
+
+
+def test_a_locked_database_is_reported_as_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = filled(tmp_path / "r.sqlite")
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.2)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert "another process has locked the database" in refusal(path)
+    other.close()
+    with Records(path) as records:
+        assert records.add([made(9)]) == 0
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database at all" * 100, b"SQLite format 3\0" + bytes(range(256)) * 40]
+)
+def test_another_file_is_reported_as_damaged_and_kept(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    path.write_bytes(content)
+    assert "is damaged, or not a database of records; keep the file" in refusal(path)
+    assert path.read_bytes() == content
+
+
+def test_damage_inside_a_database_is_reported(tmp_path: Path) -> None:
+    path = filled(tmp_path / "r.sqlite")
+    content = bytearray(path.read_bytes())
+    content[8192:] = os.urandom(len(content) - 8192)
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="is damaged"), Records(path) as records:
+        records.all()
+
+
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE runs (name TEXT)")
+    other.close()
+    assert "not a database of records" in refusal(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_database_is_reported_as_read_only(tmp_path: Path) -> None:
+    path = filled(tmp_path / "r.sqlite")
+    path.chmod(0o444)
+    tmp_path.chmod(0o555)
+    try:
+        assert "read-only" in refusal(path)
+    finally:
+        tmp_path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (sqlite3.SQLITE_FULL, "the disk is full"),
+        (sqlite3.SQLITE_READONLY_DIRECTORY, "read-only"),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, "another process has locked"),
+        (sqlite3.SQLITE_CORRUPT_INDEX, "is damaged"),
+        (sqlite3.SQLITE_IOERR_FSYNC, "the disk reports an error"),
+    ],
+)
+def test_every_kind_of_error_has_its_own_message(code: int, expected: str, tmp_path: Path) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+    assert expected in (database._explain(error, tmp_path / "r.sqlite") or "")
+
+
+def test_a_full_disk_is_told_from_a_damaged_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite calls a lack of space for its log a disk I/O error."""
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
+    monkeypatch.setattr(database, "_FREE_BYTES", 2**80)
+    assert "the disk is full" in (database._explain(error, tmp_path / "r.sqlite") or "")
+
+
+def test_a_transaction_without_space_leaves_the_database_as_it_was(tmp_path: Path) -> None:
+    path = filled(tmp_path / "r.sqlite", count=1)
+    with Records(path) as records:
+        records._connection.execute("PRAGMA max_page_count = 10")
+        with pytest.raises(UserError, match="the disk is full"):
+            records.add([made(seed) for seed in range(1, 400)])
+        assert records.all() == [made(0)]
+    assert filled(path, 3) == path
+
+
+def test_a_folder_in_place_of_the_database_is_refused(tmp_path: Path) -> None:
+    assert "cannot be opened" in refusal(tmp_path)
+    (tmp_path / "file").write_text("")
+    assert "cannot be written" in refusal(tmp_path / "file" / "r.sqlite")

@@ -6,6 +6,8 @@ not part of the key: a run made on a GPU is not made again on a CPU. Timed runs 
 """
 
 import json
+import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,6 +41,34 @@ _INSERT = (
     f"VALUES ({', '.join('?' * (len(_COLUMNS) + 1))}) ON CONFLICT (key) DO NOTHING"
 )
 _BUSY_SECONDS = 120.0
+_FREE_BYTES = 2**20  # with less, an I/O error is a lack of space
+_FULL = "the disk is full; free some space and run the same command again"
+_READ_ONLY = (
+    "cannot be written, because the file, its folder or the disk is read-only; change the "
+    "permissions, or copy the file to a folder that you can write"
+)
+_LOCKED = (
+    "another process has locked the database for {seconds:.0f} s; wait for it to end and run the "
+    "same command again"
+)
+_DAMAGED = (
+    "is damaged, or not a database of records; keep the file, and restore it from a copy or "
+    "recover it with `sqlite3 FILE .recover`. Use another file meanwhile"
+)
+_UNREADABLE = "the disk reports an error ({error}); check the disk and run the same command again"
+_MESSAGES = {
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    sqlite3.SQLITE_PERM: _READ_ONLY,
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that it is a file in a folder you can write",
+    sqlite3.SQLITE_IOERR: _UNREADABLE,
+    # The tables of another program have other columns.
+    sqlite3.SQLITE_ERROR: _DAMAGED,
+}
 _KEYS_PER_QUERY = 500
 
 
@@ -56,16 +86,28 @@ class Records:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+        with self._explained():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
-            self._prepare()
-        except sqlite3.DatabaseError as error:
+            with self._explained():
+                self._prepare()
+        except BaseException:
             self.close()
-            raise UserError(
-                f"cannot use {path} as a database of records ({error}): name another file, or "
-                "check the disk and the permissions"
-            ) from None
+            raise
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise errors of the disk and of SQLite as messages for the user."""
+        try:
+            yield
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be written ({error.strerror})") from None
+        except sqlite3.DatabaseError as error:
+            message = _explain(error, self.path)
+            if message is None:
+                raise
+            raise UserError(f"{self.path}: {message}") from None
 
     def _prepare(self) -> None:
         _retry_while_locked(lambda: self._connection.execute("PRAGMA journal_mode = WAL"))
@@ -132,17 +174,23 @@ class Records:
             "SELECT fingerprint FROM runs WHERE dataset = ? AND version = ? "
             "GROUP BY fingerprint ORDER BY count(*) DESC, fingerprint"
         )
-        return [row[0] for row in self._connection.execute(query, [dataset, RESULTS_VERSION])]
+        return [row[0] for row in self._fetch(query, [dataset, RESULTS_VERSION])]
 
     def note(self, name: str) -> str | None:
         """Return a value that was kept with :meth:`set_note`."""
         query = "SELECT value FROM notes WHERE name = ?"
-        row = self._connection.execute(query, [name]).fetchone()
-        return row[0] if row else None
+        rows = self._fetch(query, [name])
+        return rows[0][0] if rows else None
 
     def set_note(self, name: str, value: str) -> None:
         """Keep a value in the database."""
-        self._connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", [name, value])
+        with self._explained():
+            self._connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", [name, value])
+
+    def _fetch(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        # All rows at once: SQLite finds damage while it reads them.
+        with self._explained():
+            return self._connection.execute(query, values).fetchall()
 
     def has_keys(self, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that are recorded."""
@@ -155,10 +203,13 @@ class Records:
 
     def _select(self, where: str, values: Sequence[Any]) -> Iterator[Record]:
         query = f"SELECT {', '.join(_COLUMNS)} FROM runs {where}"
-        for row in self._connection.execute(query, values):
+        for row in self._fetch(query, values):
             facts = dict(zip(_COLUMNS, row))
-            facts["config"] = _parse_config(facts["config"])
-            facts["metrics"] = json.loads(facts["metrics"])
+            try:
+                facts["config"] = _parse_config(facts["config"])
+                facts["metrics"] = json.loads(facts["metrics"])
+            except (ValueError, TypeError):
+                raise UserError(f"{self.path}: {_DAMAGED}") from None
             facts["timed"] = bool(facts["timed"])
             yield Record(**facts)
 
@@ -177,14 +228,17 @@ class Records:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        # Waits for other writers here, and nowhere later.
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
+        with self._explained():
+            # Waits for other writers here, and nowhere later.
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                # SQLite itself ends a transaction for which there is no space.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
 
 
 class RecordResults(Results):
@@ -285,6 +339,27 @@ def _all_defaults() -> dict[str, Any]:
     return {
         name: RunConfig.resolve(name, {}, None, None, "none").to_dict() for name in sorted(MODELS)
     }
+
+
+def _explain(error: sqlite3.DatabaseError, path: Path) -> str | None:
+    """Return what an error of SQLite means and how to fix it; ``None`` for a mistake of ours."""
+    if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+        return None
+    # Text that cannot be decoded is the one error without a code.
+    code = vars(error).get("sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+    primary = code & 0xFF  # the other bits say where it happened
+    if primary in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        # SQLite reports the same code for many causes.
+        if path.is_file() and not _is_writable(path):
+            primary = sqlite3.SQLITE_READONLY
+        elif shutil.disk_usage(path.parent).free < _FREE_BYTES:
+            primary = sqlite3.SQLITE_FULL
+    message = _MESSAGES.get(primary)
+    return message and message.format(seconds=_BUSY_SECONDS, error=error)
+
+
+def _is_writable(path: Path) -> bool:
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def _retry_while_locked(action: Callable[[], Any]) -> None:
