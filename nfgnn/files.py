@@ -56,7 +56,7 @@ def publish(partial: Path, path: Path, sync: bool = True) -> None:
     else:
         _replace(partial, path)
     if sync:
-        _sync(path.parent)
+        sync_file(path.parent)
 
 
 def atomic_write(path: Path, content: str | bytes) -> None:
@@ -66,13 +66,19 @@ def atomic_write(path: Path, content: str | bytes) -> None:
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield the path of a file to write; it takes its final name when the block ends."""
+def atomic_file(path: Path, sync: bool = True) -> Iterator[Path]:
+    """Yield the path of a file to write; it takes its final name when the block ends.
+
+    Args:
+        path: the final name.
+        sync: wait until the content is on disk.
+    """
     # A name of its own for every writer. Unlike mkstemp, this respects the umask.
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
         yield partial
-        _sync(partial)
+        if sync:
+            sync_file(partial)
         partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -83,8 +89,8 @@ def sync_folder(folder: Path) -> None:
     """Wait until all files and folders below a folder are on disk."""
     for parent, _, names in os.walk(folder):
         for name in names:
-            _sync(Path(parent, name))
-        _sync(Path(parent))
+            sync_file(Path(parent, name))
+        sync_file(Path(parent))
 
 
 @contextmanager
@@ -165,7 +171,8 @@ def _is_same(handle: int, folder: Path) -> bool:
         return False
 
 
-def _sync(path: Path) -> None:
+def sync_file(path: Path) -> None:
+    """Wait until a file or the entries of a folder are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

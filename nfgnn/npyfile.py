@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -33,8 +34,9 @@ class NpyFile:
         self.path = path
         self.dtype = dtype
         self.shape = tuple(shape)
+        self.start = start
+        """Position of the first row in the file."""
         self._descriptor = descriptor
-        self._start = start
         self._row_bytes = dtype.itemsize * prod(self.shape[1:])
 
     @classmethod
@@ -51,6 +53,8 @@ class NpyFile:
     @classmethod
     def open(cls, path: Path) -> "NpyFile":
         """Open a file for reading, and check that it has the size that its header states."""
+        if not path.is_file():  # opening a named pipe would wait for ever
+            raise UserError(f"{path}: is missing, or not a file; create the file again")
         try:
             with path.open("rb") as stream:
                 if np.lib.format.read_magic(stream) == (1, 0):
@@ -58,11 +62,13 @@ class NpyFile:
                 else:
                     header = np.lib.format.read_array_header_2_0(stream)
                 start = stream.tell()
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, SyntaxError, TypeError, TokenError) as error:
             raise UserError(
                 f"{path}: cannot be read as an array ({error}); create the file again"
             ) from None
         shape, fortran_order, dtype = header
+        if any(size < 0 for size in shape):
+            raise UserError(f"{path}: has a negative size; create the file again")
         if dtype.hasobject or (fortran_order and len(shape) > 1):
             raise UserError(
                 f"{path}: an array of {dtype} in this memory order cannot be read by rows; "
@@ -88,7 +94,7 @@ class NpyFile:
         else:
             rows = out[: last - first]
         data = as_bytes(rows)
-        position = self._start + first * self._row_bytes
+        position = self.start + first * self._row_bytes
         while len(data):
             count = os.preadv(self._descriptor, [data[:_CHUNK_BYTES]], position)
             if count == 0:
@@ -103,7 +109,7 @@ class NpyFile:
 
     def write(self, first: int, rows: np.ndarray) -> None:
         """Write ``rows`` at row ``first``."""
-        position = self._start + first * self._row_bytes
+        position = self.start + first * self._row_bytes
         self._write_bytes(as_bytes(np.ascontiguousarray(rows, self.dtype)), position)
 
     def finish(self, rows: int | None = None) -> None:
@@ -111,7 +117,7 @@ class NpyFile:
         if rows is not None:
             self.shape = (rows, *self.shape[1:])
             self._write_header()
-        os.ftruncate(self._descriptor, self._start + self._row_bytes * len(self))
+        os.ftruncate(self._descriptor, self.start + self._row_bytes * len(self))
         self.sync()
 
     def sync(self) -> None:

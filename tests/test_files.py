@@ -73,7 +73,7 @@ def test_everything_is_on_disk_before_it_is_published(
 ) -> None:
     synced = []
     published_at = []
-    sync = files._sync
+    sync = files.sync_file
 
     def record(path: Path) -> None:
         synced.append(path.name)
@@ -81,7 +81,7 @@ def test_everything_is_on_disk_before_it_is_published(
             published_at.append(len(synced))
         sync(path)
 
-    monkeypatch.setattr(files, "_sync", record)
+    monkeypatch.setattr(files, "sync_file", record)
     with files.atomic_folder(tmp_path / "run") as partial:
         folder(partial / "sub", "content")
         name = partial.name

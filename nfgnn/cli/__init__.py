@@ -22,6 +22,7 @@ from nfgnn.cli import (
     reproduce,
     train,
     tune,
+    verify,
 )
 from nfgnn.cli.crash_report import write_crash_report
 from nfgnn.errors import UserError, system_error, writing
@@ -46,6 +47,7 @@ for command in (
     tune,
     reproduce,
     precompute,
+    verify,
 ):
     app.add_typer(command.app)
 

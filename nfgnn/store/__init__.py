@@ -24,7 +24,7 @@ from nfgnn.store.plan import Plan, Settings, make_plan
 from nfgnn.store.precompute import plan_precompute, precompute
 from nfgnn.store.row_loader import Batch, MemoryRows, RowLoader, RowSource, stream_seed
 from nfgnn.store.source import MemorySource, Report, Source
-from nfgnn.store.store import Store, StoreWriter, is_store, write_store
+from nfgnn.store.store import Store, StoreWriter, is_store, verify_store, write_store
 
 __all__ = [
     "Batch",
@@ -50,5 +50,6 @@ __all__ = [
     "return_freed_memory",
     "stream_seed",
     "terms_of_new_nodes",
+    "verify_store",
     "write_store",
 ]

@@ -25,7 +25,10 @@ def open_writer(workspace: Workspace, folder: Path) -> StoreWriter:
     """Open the store for writing; an interrupted :func:`assemble_rows` is resumed."""
     checksums = []
     if _progress_file(workspace).is_file():
-        checksums = json.loads(_progress_file(workspace).read_text())
+        try:
+            checksums = json.loads(_progress_file(workspace).read_text())
+        except ValueError:
+            checksums = []  # damaged: all rows are assembled again
     plan = workspace.plan
     shape = (plan.num_rows, workspace.settings.K + 1, plan.num_features)
     return StoreWriter(folder, shape, workspace.settings.dtype, checksums)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +10,13 @@ import torch
 from torch import Tensor
 
 from nfgnn.data import FeatureScaling
+from nfgnn.files import atomic_file
 from nfgnn.npyfile import NpyFile, as_bytes, disk_full
 
 _CHECKSUM_BYTES = 2**26  # of terms under one checksum, approximately
 _READ_BYTES = 2**22  # of a file that are hashed at a time
+_SPANS = 8  # of a block of rows that are sampled
+_SPAN_BYTES = 2**14
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,20 @@ def checksum(array: np.ndarray) -> str:
     return hashlib.sha256(as_bytes(array)).hexdigest()
 
 
+def sample(rows: np.ndarray) -> np.ndarray:
+    """Return some values of a contiguous array, from its first to its last ones.
+
+    They are few consecutive ranges, so that reading them from disk is fast.
+    """
+    values = rows.reshape(-1)
+    length = _SPAN_BYTES // values.itemsize
+    rest = len(values) - length
+    if len(values) <= _SPANS * length:
+        return np.array(values)
+    starts = [i * rest // (_SPANS - 1) for i in range(_SPANS)]
+    return np.concatenate([values[start : start + length] for start in starts])
+
+
 def file_checksums(path: Path, block_rows: int | None = None) -> list[str]:
     """Return the checksums of an ``.npy`` file, one for each ``block_rows`` rows (default: all)."""
     with NpyFile.open(path) as file:
@@ -94,13 +110,9 @@ def make_scaling(
 
 def write_json(path: Path, content: object, sync: bool = True) -> None:
     """Write a JSON file atomically. With ``sync``, wait until it is on disk."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    text = json.dumps(content, indent=1, ensure_ascii=False)
     try:
-        with partial.open("w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1, ensure_ascii=False)
-            file.flush()
-            if sync:
-                os.fsync(file.fileno())
-        partial.replace(path)
+        with atomic_file(path, sync) as partial:
+            partial.write_text(text, encoding="utf-8")
     except OSError as error:
         raise disk_full(error, path) from None

@@ -1,13 +1,25 @@
 """``manifest.json``: the description of a store."""
 
+import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from nfgnn.errors import UserError
-from nfgnn.store.file_format import write_json
+from nfgnn.store.file_format import DTYPES, write_json
+from nfgnn.store.source import MASKS
 
 FORMAT = 1
+KIND = "nfgnn store"
+_CHECKSUM = "checksum"
+_TYPES: dict[Any, tuple[type, ...]] = {
+    int: (int,),
+    bool: (bool,),
+    float: (int, float),
+    str: (str,),
+}
+"""What JSON may hold for a field of this type."""
 FILE = "manifest.json"
 WORK = "work"
 """Folder inside a store that exists only until the store is complete."""
@@ -48,7 +60,10 @@ class Manifest:
     """Rows of ``terms.npy`` per checksum."""
     checksums: dict[str, list[str]]
     """For each file, the checksums of its blocks (array data without the header)."""
+    samples: list[str] = field(default_factory=list)
+    """For each block of ``terms.npy``, the checksum of a sample of it; none in older stores."""
     format: int = FORMAT
+    kind: str = KIND
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -57,7 +72,8 @@ class Manifest:
 
     def save(self, folder: Path) -> None:
         """Write the manifest. It is written last: a store with a manifest is complete."""
-        write_json(folder / FILE, asdict(self))
+        content = asdict(self)
+        write_json(folder / FILE, {**content, _CHECKSUM: _digest(content)})
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
@@ -77,8 +93,8 @@ class Manifest:
             content = json.loads(path.read_text(encoding="utf-8"))
             version = content["format"]
             if version == FORMAT:
-                return cls(**{field.name: content[field.name] for field in fields(cls)})
-        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+                return cls._parse(content)
+        except (ValueError, KeyError, TypeError, OSError, RecursionError) as error:
             raise UserError(
                 f"{path}: is damaged ({type(error).__name__}: {error}); precompute the store again"
             ) from None
@@ -86,3 +102,42 @@ class Manifest:
             f"{path}: the store has format {version}, but this version of nfgnn reads format "
             f"{FORMAT}; precompute the store again"
         )
+
+    @classmethod
+    def _parse(cls, content: dict[str, Any]) -> "Manifest":
+        """Return a manifest from JSON; raise :class:`ValueError` if it cannot be right."""
+        expected = content.pop(_CHECKSUM, None)
+        # Older stores have neither a checksum nor a kind.
+        if (expected is not None or "kind" in content) and expected != _digest(content):
+            raise ValueError("its checksum differs")
+        content = {"samples": [], "kind": KIND, **content}
+        manifest = cls(**{item.name: content[item.name] for item in fields(cls)})
+        for item in fields(cls):
+            allowed = _TYPES.get(item.type, (object,))
+            if not isinstance(content[item.name], allowed):
+                raise ValueError(f"{item.name} = {content[item.name]!r} has another type")
+        manifest._validate()
+        return manifest
+
+    def _validate(self) -> None:
+        """Raise :class:`ValueError` for values that no store has."""
+        sizes = (self.num_rows, self.num_features, self.num_classes, self.block_rows)
+        blocks = -(-self.num_rows // max(1, self.block_rows))
+        checks = {
+            "kind": self.kind == KIND,
+            "sizes": min(sizes) > 0 and self.K >= 0 and self.num_nodes >= self.num_rows,
+            "dtype": self.dtype in DTYPES,
+            "masks": set(self.masks) <= set(MASKS),
+            "class_names": len(self.class_names) == self.num_classes,
+            "checksums": set(self.checksums) == {"terms", "nodes", "y", *self.masks}
+            and len(self.checksums["terms"]) == blocks,
+            "samples": len(self.samples) in (0, blocks),
+        }
+        wrong = [name for name, right in checks.items() if not right]
+        if wrong:
+            raise ValueError(f"{', '.join(wrong)}: not those of a store")
+
+
+def _digest(content: dict[str, Any]) -> str:
+    """Return the checksum of a manifest, which does not depend on the layout of its JSON."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,12 +11,13 @@ import numpy as np
 import torch
 
 from nfgnn.errors import UserError
+from nfgnn.files import locked, refuse_foreign_files
 from nfgnn.npyfile import NpyFile
 from nfgnn.ray_cluster import Say
 from nfgnn.spectral import resolve_basis
 from nfgnn.store.assemble_rows import assemble_rows, open_writer
 from nfgnn.store.disk_laplacian import DiskLaplacian
-from nfgnn.store.executors import make_executor
+from nfgnn.store.executors import BlockExecutor, make_executor
 from nfgnn.store.feature_blocks import read_scaling, write_feature_blocks
 from nfgnn.store.file_format import DTYPES
 from nfgnn.store.machine_speed import measure_speed
@@ -68,6 +70,29 @@ def precompute(
     executor = make_executor(engine, address, say)
     return_freed_memory()
     folder = Path(out)
+    existed = folder.exists()
+    busy = f"another process is writing {folder}: wait for it, or choose another --out"
+    try:
+        with locked(folder, busy):
+            return _precompute(source, folder, settings, executor, engine, chosen, report, say)
+    finally:
+        if not existed:
+            # Fails if there is work to resume, which is the usual case.
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _precompute(
+    source: Source,
+    folder: Path,
+    settings: Settings,
+    executor: BlockExecutor,
+    engine: str,
+    chosen: Plan | None,
+    report: Report,
+    say: Say,
+) -> Store:
+    """Compute a store, or return the one that is there, in a locked folder."""
     fingerprint = _fingerprint(source, settings)
     if (folder / FILE).is_file():
         if Manifest.read(folder).fingerprint != fingerprint:
@@ -75,6 +100,7 @@ def precompute(
                 f"{folder} holds a store of another graph or with other settings: "
                 "choose another --out"
             )
+        _refuse_other_work(folder)
         shutil.rmtree(folder / WORK, ignore_errors=True)
         return Store.open(folder)
     workspace = _resume(folder, fingerprint)
@@ -140,6 +166,7 @@ def _start(
     """Create a workspace."""
     if folder.exists() and any(path.name != WORK for path in folder.iterdir()):
         raise UserError(f"{folder} is not empty: choose another --out")
+    _refuse_other_work(folder)
     if plan.disk_bytes > plan.free_bytes:
         raise UserError(
             f"{folder}: {plan.disk_bytes / 1e9:.1f} GB of disk space are needed, "
@@ -153,6 +180,11 @@ def _start(
         file.finish()
     workspace.save()
     return workspace
+
+
+def _refuse_other_work(folder: Path) -> None:
+    """Refuse to use a folder ``work`` that holds files of others: it is deleted in the end."""
+    refuse_foreign_files(folder / WORK, Workspace.has_name, "the workspace of a store")
 
 
 def _finish(source: Source, workspace: Workspace, folder: Path, report: Report) -> Store:

@@ -21,7 +21,8 @@ from torch_geometric.data import Data
 
 from nfgnn.data import FeatureScaling
 from nfgnn.errors import UserError
-from nfgnn.npyfile import NpyFile
+from nfgnn.files import sync_file
+from nfgnn.npyfile import NpyFile, disk_full
 from nfgnn.store.file_format import (
     DTYPES,
     as_list,
@@ -29,11 +30,15 @@ from nfgnn.store.file_format import (
     file_checksums,
     make_scaling,
     rows_per_checksum,
+    sample,
 )
 from nfgnn.store.manifest import FILE, WORK, Manifest
 from nfgnn.store.source import MASKS
 
-Verify = Literal["sizes", "checksums"]
+Verify = Literal["sizes", "sampled", "checksums"]
+_FULL_BYTES = 2**22  # terms of at most this size are always verified in full
+_MAX_BLOCKS = 64  # whose samples are verified on opening
+_REMEDY = "precompute the store again, or restore the file from a copy"
 
 
 class Store:
@@ -49,21 +54,32 @@ class Store:
         self.manifest = manifest
 
     @classmethod
-    def open(cls, path: str | Path, verify: Verify = "sizes") -> "Store":
+    def open(cls, path: str | Path, verify: Verify = "sampled") -> "Store":
         """Open a store and verify it.
 
         Args:
             path: folder of the store.
-            verify: ``"sizes"`` checks that all files exist with the right size and type,
-                ``"checksums"`` also reads them and compares checksums.
+            verify: ``"sizes"`` checks that all files exist with the right size and type.
+                ``"sampled"`` also compares the checksums of all files but the terms, of which it
+                reads a sample; ``"checksums"`` reads everything.
         """
         folder = Path(path)
         store = cls(folder, Manifest.read(folder))
         for name in store.manifest.checksums:
-            store._map(name)
-            if verify == "checksums":
-                store._verify(name)
+            store.verify_file(name, verify)
         return store
+
+    def verify_file(self, name: str, verify: Verify) -> None:
+        """Verify one array; see :meth:`open`."""
+        array = self._map(name)
+        if verify == "sizes":
+            return
+        small = name != "terms" or array.nbytes <= _FULL_BYTES
+        if small or verify == "checksums":
+            self._verify_checksums(name)
+        if name == "terms":
+            self._verify_sample(array)
+        self._verify_bounds(name, array)
 
     @cached_property
     def terms(self) -> np.ndarray:
@@ -122,39 +138,86 @@ class Store:
 
     def _map(self, name: str) -> np.ndarray:
         """Return a memory map of a file after checking its shape and type."""
-        path = self.path / f"{name}.npy"
-        try:
-            array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-        except FileNotFoundError:
-            raise UserError(f"{path}: is missing; precompute the store again") from None
-        except (ValueError, OSError) as error:
-            raise UserError(
-                f"{path}: is truncated or damaged ({error}); precompute the store again"
-            ) from None
-        shape: tuple[int, ...] = (self.manifest.num_rows, *array.shape[1:])
+        path = self._file(name)
+        with NpyFile.open(path) as file:
+            found = file.shape
+            found_dtype = file.dtype
+            start = file.start
+        shape: tuple[int, ...] = (self.manifest.num_rows,)
         dtype: type[np.generic] = np.int64
         if name == "terms":
             shape = self.manifest.shape
             dtype = DTYPES[self.manifest.dtype].numpy
         elif name in MASKS:
+            shape = (*shape, *found[1:2])  # one column per split
             dtype = np.bool_
-        if array.shape != shape or array.dtype != dtype:
+        if found != shape or found_dtype != dtype:
             raise UserError(
-                f"{path}: contains {array.dtype} {list(array.shape)}, but the manifest says "
-                f"{np.dtype(dtype)} {list(shape)}; precompute the store again"
+                f"{path}: contains {found_dtype} {list(found)}, but the manifest says "
+                f"{np.dtype(dtype)} {list(shape)}; {_REMEDY}"
             )
-        return array
+        # NumPy cannot map a mask without columns.
+        if 0 in shape:
+            raise UserError(f"{path}: is empty; {_REMEDY}")
+        return np.memmap(path, dtype, "r", start, shape)
 
-    def _verify(self, name: str) -> None:
-        path = self.path / f"{name}.npy"
+    def _file(self, name: str) -> Path:
+        return self.path / f"{name}.npy"
+
+    def _verify_checksums(self, name: str) -> None:
         expected = self.manifest.checksums[name]
-        found = file_checksums(path, self.manifest.block_rows if name == "terms" else None)
+        rows = self.manifest.block_rows if name == "terms" else None
+        found = file_checksums(self._file(name), rows)
         for block, (a, b) in enumerate(zip(expected, found, strict=True)):
             if a != b:
+                raise self._damaged(name, block)
+
+    def _verify_sample(self, terms: np.ndarray) -> None:
+        """Compare samples of some blocks with their checksums and look for NaN and infinity."""
+        expected = self.manifest.samples
+        count = len(self.manifest.checksums["terms"])
+        for block in np.linspace(0, count - 1, min(count, _MAX_BLOCKS)).astype(int):
+            values = sample(self._block(terms, block))
+            if expected:
+                intact = checksum(values) == expected[block]
+            else:
+                # An older store has no samples. Only zeros give reason to read the whole block.
+                intact = bool(values.any()) or self._is_intact(terms, block)
+            if not intact:
+                raise self._damaged("terms", block)
+            if not bool(DTYPES[self.manifest.dtype].decode(values).isfinite().all()):
                 raise UserError(
-                    f"{path}: block {block} of {len(expected)} is damaged; "
-                    "precompute the store again"
+                    f"{self._file('terms')}: block {block} of {count} has values that are not "
+                    "finite; check the features of the graph and precompute the store again with "
+                    "the number type float32"
                 )
+
+    def _block(self, terms: np.ndarray, block: int) -> np.ndarray:
+        first = block * self.manifest.block_rows
+        return terms[first : first + self.manifest.block_rows]
+
+    def _is_intact(self, terms: np.ndarray, block: int) -> bool:
+        return checksum(self._block(terms, block)) == self.manifest.checksums["terms"][block]
+
+    def _verify_bounds(self, name: str, array: np.ndarray) -> None:
+        """Check labels and nodes, whose values other arrays are indexed with."""
+        manifest = self.manifest
+        if name == "y" and (array.min() < -1 or array.max() >= manifest.num_classes):
+            raise UserError(
+                f"{self._file(name)}: has labels outside of the {manifest.num_classes} classes; "
+                f"{_REMEDY}"
+            )
+        if name == "nodes":
+            inside = array[0] >= 0 and array[-1] < manifest.num_nodes
+            if not inside or bool((array[1:] <= array[:-1]).any()):
+                raise UserError(
+                    f"{self._file(name)}: does not hold nodes of the graph in ascending order; "
+                    f"{_REMEDY}"
+                )
+
+    def _damaged(self, name: str, block: int) -> UserError:
+        count = len(self.manifest.checksums[name])
+        return UserError(f"{self._file(name)}: block {block} of {count} is damaged; {_REMEDY}")
 
 
 class Description(TypedDict, total=False):
@@ -225,7 +288,11 @@ class StoreWriter:
         columns = {"nodes": nodes.astype(np.int64), "y": y.astype(np.int64), **masks}
         for name, column in columns.items():
             path = self.folder / f"{name}.npy"
-            np.save(path, np.ascontiguousarray(column))
+            try:
+                np.save(path, np.ascontiguousarray(column))
+                sync_file(path)
+            except OSError as error:
+                raise disk_full(error, path) from None
             checksums[name] = file_checksums(path)
         rows, orders, features = self.shape
         scaling = about.get("scaling") or FeatureScaling("raw")
@@ -251,9 +318,17 @@ class StoreWriter:
             fingerprint=about.get("fingerprint", self.checksums[0]),
             block_rows=self.block_rows,
             checksums=checksums,
+            samples=self._samples(),
         )
         manifest.save(self.folder)
+        sync_file(self.folder)
         return Store.open(self.folder)
+
+    def _samples(self) -> list[str]:
+        """Return the checksums of the samples of all blocks, which may be of several calls."""
+        terms: np.ndarray = np.load(self.folder / "terms.npy", mmap_mode="r", allow_pickle=False)
+        starts = range(0, len(terms), self.block_rows)
+        return [checksum(sample(terms[first : first + self.block_rows])) for first in starts]
 
 
 def write_store(
@@ -286,6 +361,24 @@ def write_store(
         for block in terms.split(writer.block_rows):
             writer.write(DTYPES[dtype].encode(block))
         return writer.finish(row_nodes, y.numpy(), row_masks, **about)
+
+
+def verify_store(path: str | Path) -> tuple[int, dict[str, str]]:
+    """Compare all files of a store with their checksums.
+
+    Returns:
+        The number of files, and what is wrong, by the name of the file.
+    """
+    folder = Path(path)
+    store = Store(folder, Manifest.read(folder))
+    damaged = {}
+    for name in store.manifest.checksums:
+        try:
+            store.verify_file(name, "checksums")
+        except UserError as error:
+            file = folder / f"{name}.npy"
+            damaged[file.name] = str(error).removeprefix(f"{file}: ")
+    return 1 + len(store.manifest.checksums), damaged
 
 
 def is_store(path: str | Path) -> bool:

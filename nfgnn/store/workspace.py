@@ -5,6 +5,7 @@ a process, on this machine or another, needs to compute a block.
 """
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +13,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from nfgnn.errors import UserError
 from nfgnn.npyfile import NpyFile
 from nfgnn.spectral import Basis, resolve_basis
 from nfgnn.store.file_format import rows_per_checksum, write_json
 from nfgnn.store.plan import Plan, Settings
+
+_NAMES = re.compile(
+    r"graph|(x|block)-\d+\b.*|nodes\.npy|(plan|scaling|assembled)\.json|\..*\.partial"
+)
 
 
 @dataclass(frozen=True)
@@ -46,9 +52,21 @@ class Workspace:
     @classmethod
     def load(cls, folder: Path) -> "Workspace":
         """Open an existing workspace."""
-        content = json.loads(cls.plan_file(folder).read_text(encoding="utf-8"))
-        settings = Settings(**content["settings"])
-        return cls(folder, settings, Plan(**content["plan"]), content["fingerprint"])
+        path = cls.plan_file(folder)
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            settings = Settings(**content["settings"])
+            return cls(folder, settings, Plan(**content["plan"]), content["fingerprint"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(
+                f"{path}: is damaged ({error}), so that the work cannot be resumed; choose another "
+                "--out"
+            ) from None
+
+    @staticmethod
+    def has_name(name: str) -> bool:
+        """Whether a workspace contains files or folders of this name."""
+        return bool(_NAMES.fullmatch(name))
 
     @staticmethod
     def plan_file(folder: Path) -> Path:

@@ -22,6 +22,7 @@ COMMANDS = (
     "tune",
     "reproduce",
     "precompute",
+    "verify",
 )
 QUICK = ("--protocol", "stratified", "--runs", "2", "--set", "epochs=15", "--set", "K=3")
 

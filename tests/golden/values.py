@@ -299,11 +299,14 @@ def _store(folder: Path, dropped: set[str]) -> dict[str, Any]:
     """The arrays of a store and its manifest, without paths."""
     manifest = without(json.loads((folder / "manifest.json").read_text()), dropped)
     sums = manifest.pop("checksums")
+    samples = manifest.pop("samples")
+    assert len(manifest.pop("checksum")) == 64  # of the manifest, with the path of the graph
     arrays = {str(path.relative_to(folder)): np.load(path) for path in folder.rglob("*.npy")}
     return {
         "files": sorted(str(path.relative_to(folder)) for path in folder.rglob("*")),
         "manifest": manifest,
         "checksums": {name: {"sha256": "".join(parts)} for name, parts in sums.items()},
+        "samples": {"sha256": "".join(samples)},
         "arrays": {name: summary(array) for name, array in sorted(arrays.items())},
     }
 

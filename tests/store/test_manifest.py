@@ -37,3 +37,48 @@ def test_unusable_manifests_are_rejected(store: Store) -> None:
     (store.path / "work").mkdir()
     with pytest.raises(UserError, match="is an unfinished store"):
         Store.open(store.path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("lambda_max", 3.0), ("basis", "monomial"), ("class_names", ["a", "b", "c", "e"])],
+)
+def test_a_changed_manifest_is_rejected(store: Store, key: str, value: object) -> None:
+    path = store.path / "manifest.json"
+    content = json.loads(path.read_text())
+    assert (content["kind"], content["format"]) == ("nfgnn store", 1)
+    path.write_text(json.dumps({**content, key: value}))
+    with pytest.raises(UserError, match=r"manifest\.json: is damaged .*its checksum differs"):
+        Store.open(store.path)
+    del content["checksum"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="its checksum differs"):
+        Store.open(store.path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("num_rows", "4"),
+        ("num_rows", -4),
+        ("num_rows", None),
+        ("K", -1),
+        ("block_rows", 0),
+        ("dtype", "float8"),
+        ("masks", ["../secret"]),
+        ("checksums", {}),
+        ("class_names", ["a"]),
+        ("lambda_max", []),
+    ],
+)
+def test_impossible_values_without_a_checksum_are_rejected(
+    store: Store, key: str, value: object
+) -> None:
+    """Manifests of earlier versions have no checksum."""
+    path = store.path / "manifest.json"
+    content = json.loads(path.read_text())
+    del content["checksum"]
+    del content["kind"]
+    path.write_text(json.dumps({**content, key: value}))
+    with pytest.raises(UserError, match=r"manifest\.json: is damaged"):
+        Store.open(store.path)

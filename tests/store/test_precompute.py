@@ -14,7 +14,7 @@ from nfgnn.cli import main
 from nfgnn.data import load_dataset
 from nfgnn.errors import UserError
 from nfgnn.spectral import BASES
-from nfgnn.store import MemorySource, Settings, Store, plan_precompute
+from nfgnn.store import MemorySource, Settings, Store, plan_precompute, precompute
 
 
 @pytest.mark.parametrize("cut", ["resident", "streamed", "device"])
@@ -145,3 +145,39 @@ def exit_status_is(status: int) -> None:
     except SystemExit as stop:
         code = stop.code or 0
     assert code == status
+
+
+def test_two_processes_do_not_write_one_store(tmp_path: Path) -> None:
+    source = MemorySource(small_graph())
+    refused = []
+
+    def report(stage: str, done: int, total: int) -> None:
+        with pytest.raises(UserError, match="another process is writing"):
+            precompute(source, tmp_path / "s", Settings(K=2))
+        refused.append(stage)
+
+    store = precompute(source, tmp_path / "s", Settings(K=2), report=report)
+    assert refused
+    assert store.manifest.samples
+    precompute(source, tmp_path / "s", Settings(K=2))
+
+
+def test_a_folder_called_work_is_not_taken_for_unfinished_work(tmp_path: Path) -> None:
+    file = tmp_path / "s" / "work" / "thesis.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("years of work")
+    source = MemorySource(small_graph())
+    with pytest.raises(UserError, match=r"thesis\.txt"):
+        precompute(source, tmp_path / "s", Settings(K=2))
+    store = precompute(source, tmp_path / "t", Settings(K=2))
+    (store.path / "work").mkdir()
+    file.rename(store.path / "work" / "thesis.txt")
+    with pytest.raises(UserError, match=r"thesis\.txt"):
+        precompute(source, tmp_path / "t", Settings(K=2))
+    assert (store.path / "work" / "thesis.txt").exists()
+
+
+def test_a_refused_call_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(UserError):
+        precompute(MemorySource(small_graph()), tmp_path / "s", Settings(K=-1))
+    assert not (tmp_path / "s").exists()

@@ -1,0 +1,65 @@
+"""``nfgnn verify``: compare the files of a store or a run folder with their checksums."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nfgnn.cli import options
+from nfgnn.errors import UserError
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog="Example:  nfgnn verify runs/texas-NFGNN-full-1a2b3c4d",
+)
+def verify(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH",
+            help="Store, run folder, or folder of a saved model.",
+            show_default=False,
+        ),
+    ],
+    json_: options.Json = False,
+) -> None:
+    """Read every file of a store or a run folder and compare it with its checksum.
+
+    Exits with status 0 if all files are intact, and with status 2 if some are not.
+    """
+    from nfgnn.store import is_store, verify_store
+    from nfgnn.training import verify_run
+
+    if not path.is_dir():
+        raise UserError(f"{path} is not a folder: pass a store or a run folder")
+    if is_store(path):
+        kind = "store"
+        files, damaged = verify_store(path)
+    elif any((path / name).is_file() for name in ("config.json", "classifier.json")):
+        kind = "run folder"
+        files, damaged = verify_run(path)
+    else:
+        raise UserError(
+            f"{path} is neither a store nor a run folder: it has no manifest.json, config.json or "
+            "classifier.json"
+        )
+    if json_:
+        listed = [{"file": name, "problem": problem} for name, problem in damaged.items()]
+        print(json.dumps({"path": str(path), "kind": kind, "files": files, "damaged": listed}))
+    else:
+        for name, problem in damaged.items():
+            print(f"{path / name}: {problem}")
+        print(_conclusion(path, kind, files, len(damaged)))
+    if damaged:
+        raise typer.Exit(2)
+
+
+def _conclusion(path: Path, kind: str, files: int, damaged: int) -> str:
+    if damaged:
+        return f"{path}: {damaged} damaged; create the {kind} again, or restore it from a copy"
+    if not files:
+        return f"{path}: readable; this {kind} was written before there were checksums"
+    return f"{path}: {files} files, all intact"
