@@ -69,12 +69,17 @@ def sample(rows: np.ndarray) -> np.ndarray:
     They are few consecutive ranges, so that reading them from disk is fast.
     """
     values = rows.reshape(-1)
+    return np.concatenate([values[span] for span in sample_spans(values)])
+
+
+def sample_spans(values: np.ndarray) -> list[slice]:
+    """Return the ranges of a flat array that :func:`sample` reads."""
     length = _SPAN_BYTES // values.itemsize
     rest = len(values) - length
     if len(values) <= _SPANS * length:
-        return np.array(values)
+        return [slice(0, len(values))]
     starts = [i * rest // (_SPANS - 1) for i in range(_SPANS)]
-    return np.concatenate([values[start : start + length] for start in starts])
+    return [slice(start, start + length) for start in starts]
 
 
 def file_checksums(path: Path, block_rows: int | None = None) -> list[str]:

@@ -9,6 +9,8 @@ A store is a folder with these files:
 :class:`StoreWriter` writes a store block by block, :class:`Store` reads rows of it.
 """
 
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +33,7 @@ from nfgnn.store.file_format import (
     make_scaling,
     rows_per_checksum,
     sample,
+    sample_spans,
 )
 from nfgnn.store.manifest import FILE, WORK, Manifest
 from nfgnn.store.source import MASKS
@@ -176,7 +179,9 @@ class Store:
         """Compare samples of some blocks with their checksums and look for NaN and infinity."""
         expected = self.manifest.samples
         count = len(self.manifest.checksums["terms"])
-        for block in np.linspace(0, count - 1, min(count, _MAX_BLOCKS)).astype(int):
+        blocks = np.linspace(0, count - 1, min(count, _MAX_BLOCKS)).astype(int).tolist()
+        self._read_ahead(terms, blocks)
+        for block in blocks:
             values = sample(self._block(terms, block))
             if expected:
                 intact = checksum(values) == expected[block]
@@ -191,6 +196,24 @@ class Store:
                     "finite; check the features of the graph and precompute the store again with "
                     "the number type float32"
                 )
+
+    def _read_ahead(self, terms: np.ndarray, blocks: list[int]) -> None:
+        """Let the system read all samples at once: one after the other, each waits for the disk."""
+        if sys.platform != "linux":
+            return
+        path = self._file("terms")
+        header = path.stat().st_size - terms.nbytes
+        block_bytes = terms[0].nbytes * self.manifest.block_rows
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            for block in blocks:
+                first = header + block * block_bytes
+                for span in sample_spans(self._block(terms, block).reshape(-1)):
+                    size = (span.stop - span.start) * terms.itemsize
+                    position = first + span.start * terms.itemsize
+                    os.posix_fadvise(handle, position, size, os.POSIX_FADV_WILLNEED)
+        finally:
+            os.close(handle)
 
     def _block(self, terms: np.ndarray, block: int) -> np.ndarray:
         first = block * self.manifest.block_rows
