@@ -156,6 +156,13 @@ def safe_name(text: str) -> str:
     return short if short.strip(". ") else "graph"
 
 
+def require_regular_file(path: Path) -> None:
+    """Refuse a pipe, socket or device, which a reader would wait for or read without end."""
+    if path.exists() and not path.is_file():
+        kind = "folder" if path.is_dir() else "pipe, socket or device"
+        raise UserError(f"{path}: is a {kind}, not a file; pass the path of a regular file.")
+
+
 def _open_folder(folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)

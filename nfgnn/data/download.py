@@ -5,14 +5,18 @@ is never mistaken for a data set.
 """
 
 import hashlib
+import http.client
 import os
 import shutil
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from pathlib import Path
 
+from nfgnn.data.messages import first_line
 from nfgnn.data.paths import cache_folder, data_roots
+from nfgnn.data.published import published_file
 from nfgnn.data.registry import Entry
 from nfgnn.errors import UserError
 from nfgnn.progress import Progress
@@ -43,20 +47,23 @@ def is_available(entry: Entry, root: str | Path | None = None) -> bool:
 def download(entry: Entry) -> Path:
     """Download the raw files of a data set to the cache folder, and return their folder."""
     folder = cache_folder() / "raw" / entry.folder
-    checksums = _checksums()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file, url in entry.urls.items():
             target = folder / file
-            if target.is_file():
-                continue
-            fetch(url, target, checksums.get(f"{entry.folder}/{file}"))
+            # The file is there if an earlier call was killed before the archive was unpacked.
+            if not target.is_file():
+                published = published_file(entry, file)
+                fetch(url, target, published.sha256 if published else None)
             if entry.archive:
                 _unpack(target, folder)
     except urllib.error.URLError as error:
         raise _failed(entry, error.reason) from None
-    except OSError as error:
-        raise _failed(entry, error) from None
+    except http.client.IncompleteRead as error:
+        received = f"the connection closed after {len(error.partial):,} bytes of a part"
+        raise _failed(entry, f"{received}; try again") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise _failed(entry, first_line(error)) from None
     missing = [file for file in entry.required if not (folder / file).is_file()]
     if missing:
         raise UserError(
@@ -73,7 +80,10 @@ def fetch(url: str, target: Path, sha256: str | None = None) -> None:
     received = 0
     try:
         with urllib.request.urlopen(request, timeout=30) as reply, partial.open("wb") as sink:
-            expected = int(reply.headers.get("Content-Length") or 0)
+            if url.startswith("https:") and not reply.url.startswith("https:"):
+                raise UserError(f"{target.name}: {url} redirects to {reply.url}, without https.")
+            length = reply.headers.get("Content-Length") or ""
+            expected = int(length) if length.isdecimal() else 0
             with Progress() as progress:
                 while chunk := reply.read(_CHUNK):
                     sink.write(chunk)
@@ -120,6 +130,13 @@ def _unpack(archive: Path, folder: Path) -> None:
     staging = folder.with_name(f"{folder.name}.{os.getpid()}.part")
     try:
         with zipfile.ZipFile(archive) as content:
+            unpacked = sum(info.file_size for info in content.infolist())
+            free = shutil.disk_usage(folder).free
+            if unpacked > free:
+                raise UserError(
+                    f"{archive}: unpacks to {unpacked:,} bytes, but the disk has {free:,} free; "
+                    "free some space and run the same command again."
+                )
             content.extractall(staging)  # never writes outside of the folder
         top = staging
         folders = [path for path in staging.iterdir() if path.is_dir()]
@@ -129,17 +146,8 @@ def _unpack(archive: Path, folder: Path) -> None:
             shutil.rmtree(folder / path.name, ignore_errors=True)
             path.replace(folder / path.name)
         archive.unlink()
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, zlib.error, EOFError):
         archive.unlink()
         raise UserError(f"{archive.name}: the download is not a zip archive; try again.") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-
-
-def _checksums() -> dict[str, str]:
-    """Return the SHA-256 of published files, by their path below a data root."""
-    checksums = {}
-    for line in (Path(__file__).parent / "checksums.txt").read_text().splitlines():
-        digest, path = line.split(maxsplit=1)
-        checksums[path] = digest
-    return checksums

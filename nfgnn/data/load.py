@@ -14,9 +14,11 @@ from nfgnn.data.download import download, find_raw_files
 from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.messages import first_line
 from nfgnn.data.processed_cache import load_processed, save_processed
+from nfgnn.data.published import check_raw_files, published_file
 from nfgnn.data.readers.columns import Columns
 from nfgnn.data.readers.graph_tables import open_graph_folder, read_graph_folder
-from nfgnn.data.readers.npz import open_npz, read_npz
+from nfgnn.data.readers.npz import declared_bytes, open_npz, read_npz
+from nfgnn.data.readers.npz_members import check_members
 from nfgnn.data.readers.python_objects import from_frames, from_networkx, from_scipy, is_networkx
 from nfgnn.data.readers.saved_tensors import read_saved_tensors
 from nfgnn.data.readers.tables import estimate_bytes, find_table
@@ -24,7 +26,7 @@ from nfgnn.data.registry import REGISTRY, Entry, canonical_name, names
 from nfgnn.data.synthetic import mixed_graph
 from nfgnn.data.validate import check_graph
 from nfgnn.errors import UserError
-from nfgnn.files import expand_user
+from nfgnn.files import expand_user, require_regular_file
 
 _FILE_READERS: dict[str, Callable[[Path], Data]] = {
     ".npz": read_npz,
@@ -115,7 +117,7 @@ def loaded_bytes(source: str | Path, root: str | Path | None = None) -> int:
     if path.is_dir() and any(path.glob("edges.*")):
         return sum(estimate_bytes(find_table(path, stem)) for stem in ("nodes", "edges"))
     if path.suffix == ".npz" and path.is_file():
-        return 4 * path.stat().st_size
+        return 4 * max(path.stat().st_size, declared_bytes(path))
     entry = REGISTRY.get(canonical_name(str(source)) or "")
     if entry is None or entry.large_reader is None or find_raw_files(entry, root) is None:
         return 0
@@ -137,23 +139,40 @@ def _load_named(name: str, root: str | Path | None, options: dict[str, Any]) -> 
 
 def _load_entry(entry: Entry, root: str | Path | None) -> Data:
     folder = find_raw_files(entry, root) or download(entry)
-    mapped = entry.large_reader is not None  # the graph stays on disk, so it is not cached
-    data = None if mapped else load_processed(entry, folder)
-    if data is None:
-        try:
-            raw = entry.read(folder)
-        except UserError:
-            raise
-        except Exception as error:  # a damaged file can fail in any way
-            raise UserError(
-                f"{entry.name}: the files in {folder} cannot be read: {first_line(error)}"
-            ) from None
-        data = check_graph(raw, name=entry.name, metric=entry.metric, sorted_edges=mapped)
-        if not mapped:
-            save_processed(entry, folder, data)
+    if entry.large_reader is not None:  # the graph stays on disk: neither hashed nor cached
+        data = _read_entry(entry, folder)
+    else:
+        hashes = check_raw_files(entry, folder)
+        data = load_processed(entry, hashes)
+        if data is None:
+            data = _read_entry(entry, folder)
+            save_processed(entry, hashes, data)
     if entry.defect:
         data.notes = [f"known data issue: {entry.defect}", *data.notes]
     return data
+
+
+def _read_entry(entry: Entry, folder: Path) -> Data:
+    mapped = entry.large_reader is not None
+    try:
+        if not mapped:
+            _check_declared_sizes(entry, folder)
+        raw = entry.read(folder)
+    except UserError:
+        raise
+    except Exception as error:  # a damaged file can fail in any way
+        raise UserError(
+            f"{entry.name}: the files in {folder} cannot be read: {first_line(error)}; "
+            "download them again."
+        ) from None
+    return check_graph(raw, name=entry.name, metric=entry.metric, sorted_edges=mapped)
+
+
+def _check_declared_sizes(entry: Entry, folder: Path) -> None:
+    """Check archives whose content is not pinned, before a reader unpacks them."""
+    for file in entry.required:
+        if file.endswith(".npz") and published_file(entry, file) is None:
+            check_members(folder / file)
 
 
 def _load_path(path: Path, given: str, need_labels: bool, columns: Columns) -> Data:
@@ -169,6 +188,8 @@ def _load_path(path: Path, given: str, need_labels: bool, columns: Columns) -> D
             f"{path.name}: graphs are read from a folder with nodes.csv and edges.csv (or "
             f".parquet), or from a {', '.join(_FILE_READERS)} file."
         )
+    if not path.is_dir():
+        require_regular_file(path)
     try:
         if path.is_dir():
             data = read_graph_folder(path, columns)

@@ -1,8 +1,8 @@
 """The cache of processed graphs, so that raw files are parsed once.
 
 A processed graph is a file of plain tensors in the cache folder. Its name contains a hash of the
-raw files' signatures and of the format, so a changed file or another data root is read again. An
-unreadable or unwritable cache never fails a load.
+raw files' content and of the format, so a changed file is always read again. An unreadable or
+unwritable cache never fails a load.
 """
 
 import contextlib
@@ -14,15 +14,15 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
-from nfgnn.data.paths import cache_folder, file_signature
+from nfgnn.data.paths import cache_folder
 from nfgnn.data.registry import Entry
 
 _FORMAT = 2  # increase it when validation or a reader changes its result
 
 
-def load_processed(entry: Entry, folder: Path) -> Data | None:
-    """Return the processed graph of the raw files in ``folder``, if it is in the cache."""
-    path = _path(entry, folder)
+def load_processed(entry: Entry, hashes: list[str]) -> Data | None:
+    """Return the processed graph of the raw files with these hashes, if it is in the cache."""
+    path = _path(entry, hashes)
     if not path.is_file():
         return None
     try:
@@ -33,9 +33,9 @@ def load_processed(entry: Entry, folder: Path) -> Data | None:
         return None
 
 
-def save_processed(entry: Entry, folder: Path, data: Data) -> None:
+def save_processed(entry: Entry, hashes: list[str], data: Data) -> None:
     """Store a processed graph in the cache, if the cache is writable."""
-    path = _path(entry, folder)
+    path = _path(entry, hashes)
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     with contextlib.suppress(OSError, RuntimeError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,8 +45,7 @@ def save_processed(entry: Entry, folder: Path, data: Data) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _path(entry: Entry, folder: Path) -> Path:
-    parts = [f"{_FORMAT} {torch.__version__}"]
-    parts += [file_signature(folder / file) for file in entry.required]
-    digest = hashlib.sha256("".join(parts).encode()).hexdigest()
+def _path(entry: Entry, hashes: list[str]) -> Path:
+    parts = [f"{_FORMAT} {torch.__version__}", *hashes]
+    digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()
     return cache_folder() / "finished" / f"{entry.name}-{digest[:16]}.pt"

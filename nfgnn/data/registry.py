@@ -71,7 +71,7 @@ _GEOM = (
 _HETERO = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data"
 _LINKX = "https://github.com/CUAI/Non-Homophily-Large-Scale/raw/master/data"
 _DRIVE = "https://drive.usercontent.google.com/download?confirm=t&id="
-_OGB = "http://snap.stanford.edu/ogb/data/nodeproppred"
+_OGB = "https://snap.stanford.edu/ogb/data/nodeproppred"
 
 _YANG = "Yang et al. 2016, Revisiting Semi-Supervised Learning with Graph Embeddings"
 _PITFALLS = "Shchur et al. 2018, Pitfalls of Graph Neural Network Evaluation"

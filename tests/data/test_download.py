@@ -1,6 +1,7 @@
 """Downloads from a local server: complete, checked, and without partial files."""
 
 import hashlib
+import shutil
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -20,6 +21,16 @@ from nfgnn.errors import UserError
 
 class Handler(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None: ...
+
+    def do_GET(self) -> None:
+        if "chunked" not in self.path:
+            super().do_GET()
+            return
+        self.protocol_version = "HTTP/1.1"
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.wfile.write(b"ff\r\nonly a few bytes")  # 255 are announced
 
     def send_header(self, keyword: str, value: str) -> None:
         if keyword == "Content-Length" and "short" in self.path:  # promise more than will come
@@ -155,3 +166,45 @@ def test_the_folder_of_a_single_class_is_found(tmp_path: Path) -> None:
     (tmp_path / "minesweeper/raw").mkdir(parents=True)
     writer_of(entry)(entry, tmp_path / "minesweeper/raw")
     assert find_raw_files(entry, tmp_path) == tmp_path / "minesweeper/raw"
+
+
+def write_arxiv(served: Path, tmp_path: Path) -> Entry:
+    entry = REGISTRY["ogbn-arxiv"]
+    ogb(entry, tmp_path / "arxiv")
+    with zipfile.ZipFile(served / "arxiv.zip", "w") as archive:
+        for file in (tmp_path / "arxiv").rglob("*.gz"):
+            archive.write(file, Path("arxiv") / file.relative_to(tmp_path / "arxiv"))
+    return at(served, entry)
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_an_archive_that_was_not_unpacked_is_unpacked_later(
+    moved: bool, served: Path, empty_cache: Path, tmp_path: Path
+) -> None:
+    """A process was killed after the download, or while it moved the unpacked folders."""
+    entry = write_arxiv(served, tmp_path)
+    folder = empty_cache / "raw" / entry.folder
+    folder.mkdir(parents=True)
+    shutil.move(served / "arxiv.zip", folder / "arxiv.zip")
+    if moved:
+        (folder / "raw").mkdir()
+        shutil.copy(tmp_path / "arxiv/raw/edge.csv.gz", folder / "raw")
+    download(entry)
+    assert all((folder / file).is_file() for file in entry.required)
+    assert not (folder / "arxiv.zip").exists()
+
+
+def test_a_broken_chunked_reply_is_one_message(
+    served: Path, empty_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = (tmp_path / "address").read_text()
+    entry = replace(REGISTRY["minesweeper"], urls={"minesweeper.npz": f"{address}/chunked"})
+    monkeypatch.setitem(load.REGISTRY, "minesweeper", entry)
+    with pytest.raises(UserError, match=r"cannot be downloaded \(the connection closed"):
+        load_dataset("minesweeper")
+    assert leftovers(empty_cache) == []
+
+
+def test_every_address_is_encrypted() -> None:
+    for entry in REGISTRY.values():
+        assert all(url.startswith("https://") for url in entry.urls.values())

@@ -50,3 +50,24 @@ def test_sparse_matrices_out_of_bounds_are_refused(
     np.savez(folder / entry.required[0], **arrays)
     with pytest.raises(UserError, match="do not describe a CSR matrix"):
         load_dataset("photo", tmp_path)
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_unsigned_features_beyond_int64_stay_positive(layout: str, tmp_path: Path) -> None:
+    x = np.array([[2**64 - 1], [1]], dtype=np.uint64)
+    arrays = {"edges": np.array([[0, 1]]), "node_labels": np.array([0, 1])}
+    matrix = sparse.csr_array(x)
+    if layout == "dense":
+        arrays["node_features"] = x
+    else:
+        for part in ("data", "indices", "indptr", "shape"):
+            arrays[f"node_features_{part}"] = np.asarray(getattr(matrix, part))
+    np.savez(tmp_path / "graph.npz", **arrays)
+    assert load_dataset(tmp_path / "graph.npz").x.to_dense().tolist() == [[2.0**64], [1.0]]
+
+
+def test_node_numbers_beyond_int64_are_refused(tmp_path: Path) -> None:
+    edges = np.array([[0, 2**64 - 1]], dtype=np.uint64)
+    np.savez(tmp_path / "graph.npz", edges=edges, node_labels=np.array([0, 1]))
+    with pytest.raises(UserError, match=r"graph\.npz"):
+        load_dataset(tmp_path / "graph.npz")

@@ -10,6 +10,7 @@ import os
 import shutil
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +18,11 @@ import numpy as np
 
 from nfgnn.data.external_sort import EdgeBlocks
 from nfgnn.data.features import find_nonfinite, nonfinite_error
+from nfgnn.data.messages import first_line
 from nfgnn.data.paths import cache_folder, file_signature
+from nfgnn.data.readers.npz_members import read_header
 from nfgnn.errors import UserError
+from nfgnn.files import require_regular_file
 
 
 def scratch_folder(name: str, source: Path) -> Path:
@@ -30,6 +34,7 @@ def scratch_folder(name: str, source: Path) -> Path:
 def map_member(path: Path, key: str, scratch: Path) -> np.ndarray:
     """Map one array of an ``.npz``. Changes of the array never reach the file."""
     try:
+        require_regular_file(path)
         with zipfile.ZipFile(path) as archive:
             if f"{key}.npy" not in archive.namelist():
                 raise UserError(
@@ -43,10 +48,15 @@ def map_member(path: Path, key: str, scratch: Path) -> np.ndarray:
             target = scratch / f"{path.stem}-{key}.npy"
             if not target.is_file():
                 _unpack(archive, info, target)
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise UserError(f"{path}: is damaged ({error}); download it again.") from None
-    unpacked: np.ndarray = np.load(target, mmap_mode="c", allow_pickle=False)
-    return unpacked
+        unpacked: np.ndarray = np.load(target, mmap_mode="c", allow_pickle=False)
+        return unpacked
+    except UserError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError) as error:
+        raise UserError(
+            f"{path}: the key {key!r} is damaged ({first_line(error)}); create or download the "
+            "file again."
+        ) from None
 
 
 def edge_blocks(edges: np.ndarray, name: str) -> EdgeBlocks:
@@ -105,14 +115,11 @@ def _map_stored(path: Path, info: zipfile.ZipInfo) -> np.ndarray | None:
         file.seek(info.header_offset)
         name_length, extra_length = struct.unpack("<HH", file.read(30)[26:30])
         file.seek(name_length + extra_length, os.SEEK_CUR)
-        if np.lib.format.read_magic(file) == (1, 0):
-            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-        else:
-            shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
+        shape, fortran, dtype = read_header(file)
         start = file.tell()
     if dtype.hasobject:
         raise UserError(f"{path}: {info.filename} contains Python objects, which are not loaded.")
-    if start % dtype.itemsize:
+    if dtype.itemsize == 0 or start % dtype.itemsize:
         return None
     shape = shape[::-1] if fortran else shape
     array = np.memmap(path, dtype, mode="c", offset=start, shape=shape)
@@ -121,6 +128,12 @@ def _map_stored(path: Path, info: zipfile.ZipInfo) -> np.ndarray | None:
 
 def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(target.parent).free
+    if info.file_size > free:
+        raise UserError(
+            f"{archive.filename}: {info.filename} unpacks to {info.file_size:,} bytes, but "
+            f"{target.parent} has {free:,} free; save the file without compression (np.savez)."
+        )
     partial = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         with archive.open(info) as source, partial.open("wb") as sink:

@@ -7,6 +7,7 @@ Two families of keys are supported: those of the heterophilous-graphs study (``e
 as in gnn-benchmark, or missing, as SciPy's ``save_npz`` writes them.
 """
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,28 @@ from torch_geometric.utils import remove_self_loops, to_undirected
 
 from nfgnn.data.labels import encode_labels
 from nfgnn.data.large_graph import LargeGraph
+from nfgnn.data.messages import few
 from nfgnn.data.paths import files_fingerprint
 from nfgnn.data.readers.csr_parts import compact_csr, csr_from_parts
 from nfgnn.data.readers.mapped_arrays import edge_blocks, map_member, row_blocks, scratch_folder
+from nfgnn.data.readers.npz_members import member_sizes, read_members
 from nfgnn.errors import UserError
 
+_CSR_PREFIXES = ("node_features_", "attr_", "")  # of features, in order of precedence
+_CSR_PARTS = ("data", "indices", "indptr", "shape")
+_WANTED = {
+    *("edges", "edge_weights", "node_features", "node_labels", "labels"),
+    *("train_mask", "val_mask", "test_mask", "train_masks", "val_masks", "test_masks"),
+    *("class_names", "feature_names", "node_ids"),
+    *(prefix + part for prefix in (*_CSR_PREFIXES, "adj_") for part in _CSR_PARTS),
+}
 _KEYS = "edges, node_features, node_labels (and train_masks, val_masks, test_masks)"
 
 
 def read_npz(path: Path) -> Data:
     """Read a graph from one file."""
-    arrays = _read_arrays(path)
-    edge_index, weight = _edges(arrays, path.name)
+    arrays = read_members(path, _WANTED)
+    edge_index, weight = _edges(arrays, path)
     data = Data(edge_index=torch.from_numpy(edge_index), x=_features(arrays, path.name))
     if weight is not None:
         data.edge_weight = torch.from_numpy(weight)
@@ -59,10 +70,10 @@ def read_gnn_benchmark(folder: Path, files: tuple[str, ...]) -> Data:
     As in PyTorch Geometric positive features become 1, and edges are undirected.
     """
     path = folder / files[0]
-    arrays = _read_arrays(path)
+    arrays = read_members(path, _WANTED)
     x = compact_csr(_sparse(arrays, "attr_", path.name))
     x.data[x.data > 0] = 1
-    edge_index, _ = remove_self_loops(torch.from_numpy(_edges(arrays, path.name)[0]))
+    edge_index, _ = remove_self_loops(torch.from_numpy(_edges(arrays, path)[0]))
     labels = _numeric(arrays["labels"], "labels", path.name).astype(np.int64)
     edge_index = to_undirected(edge_index, num_nodes=x.shape[0])
     return Data(x=x, edge_index=edge_index, y=torch.from_numpy(labels))
@@ -91,8 +102,7 @@ def open_npz(path: Path) -> LargeGraph:
 
 
 def _mapped_masks(path: Path, scratch: Path, num_nodes: int) -> dict[str, np.ndarray]:
-    with np.load(path, allow_pickle=False) as file:
-        keys = set(file.files)
+    keys = member_sizes(path)
     masks = {}
     for part in ("train", "val", "test"):
         for key in (f"{part}_mask", f"{part}_masks"):
@@ -103,24 +113,18 @@ def _mapped_masks(path: Path, scratch: Path, num_nodes: int) -> dict[str, np.nda
     return masks
 
 
-def _read_arrays(path: Path) -> dict[str, np.ndarray]:
-    arrays = {}
-    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
-        for key in file.files:
-            try:
-                arrays[key] = np.asarray(file[key])
-            except ValueError as error:
-                if "pickle" not in str(error).lower():
-                    raise
-                raise UserError(
-                    f"{path.name}: the key {key!r} contains Python objects, which are not loaded; "
-                    "save numbers or text."
-                ) from None
-    return arrays
+def declared_bytes(path: Path) -> int:
+    """Return the unpacked size of the arrays that :func:`read_npz` reads."""
+    try:
+        sizes = member_sizes(path)
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return 0  # the reader reports it
+    return sum(size for key, size in sizes.items() if key in _WANTED)
 
 
-def _edges(arrays: dict[str, np.ndarray], name: str) -> tuple[np.ndarray, np.ndarray | None]:
+def _edges(arrays: dict[str, np.ndarray], path: Path) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the edges [2, E] and their weights."""
+    name = path.name
     if "edges" in arrays:
         edges = _numeric(arrays["edges"], "edges", name)
         if edges.ndim != 2 or 2 not in edges.shape:
@@ -135,7 +139,7 @@ def _edges(arrays: dict[str, np.ndarray], name: str) -> tuple[np.ndarray, np.nda
         adjacency = _sparse(arrays, "adj_", name).tocoo()
         return np.stack([adjacency.row, adjacency.col]).astype(np.int64), None
     raise UserError(
-        f"{name}: there is no key 'edges' (found: {', '.join(arrays) or 'none'}); "
+        f"{name}: there is no key 'edges' (found: {few(list(member_sizes(path))) or 'none'}); "
         f"the keys are {_KEYS}."
     )
 
@@ -143,7 +147,7 @@ def _edges(arrays: dict[str, np.ndarray], name: str) -> tuple[np.ndarray, np.nda
 def _features(arrays: dict[str, np.ndarray], name: str) -> Any:
     if "node_features" in arrays:
         return torch.from_numpy(_numeric(arrays["node_features"], "node_features", name))
-    for prefix in ("node_features_", "attr_", ""):
+    for prefix in _CSR_PREFIXES:
         if f"{prefix}indptr" in arrays:
             return _sparse(arrays, prefix, name)
     return None
@@ -152,7 +156,7 @@ def _features(arrays: dict[str, np.ndarray], name: str) -> Any:
 def _sparse(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Any:
     """Return the CSR matrix whose four parts have this prefix."""
     parts = []
-    for part in ("data", "indices", "indptr", "shape"):
+    for part in _CSR_PARTS:
         key = prefix + part
         if key not in arrays:
             raise UserError(f"{name}: the key {key!r} of a sparse matrix is missing.")
@@ -165,5 +169,7 @@ def _numeric(array: np.ndarray, key: str, name: str) -> np.ndarray:
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise UserError(f"{name}: `{key}` has type {array.dtype}; numbers are required.")
     if array.dtype.kind == "u" and array.dtype.itemsize > 1:
-        return array.astype(np.int64)
+        # Numbers beyond int64 would become negative.
+        fits = array.dtype.itemsize < 8 or array.size == 0 or array.max() < 2**63
+        return array.astype(np.int64 if fits else np.float64)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

@@ -1,0 +1,108 @@
+"""Compare raw files with the published ones, at every load.
+
+``checksums.txt`` lists the SHA-256, the size and the path below a data root of every published file
+that we could compute them for. Hashing all files would make the load of a cached graph several
+times slower. The hashes of a data set's files are therefore remembered in the cache folder, under
+a name that changes with the files' inodes, sizes and times. The time of the last change of
+the inode (ctime) is one of them: no program can set it, so a file that was overwritten and given
+its old modification time is hashed again.
+"""
+
+import hashlib
+import os
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from nfgnn.data.paths import cache_folder
+from nfgnn.data.registry import Entry
+from nfgnn.errors import UserError
+from nfgnn.files import atomic_write
+
+_SETTLED = 2.0  # seconds; a file changed twice within a tick of the clock keeps its times
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """What is recorded about a published file."""
+
+    sha256: str
+    size: int
+
+
+@cache
+def published_files() -> dict[str, PublishedFile]:
+    """Return the published files by their path below a data root."""
+    files = {}
+    for line in (Path(__file__).parent / "checksums.txt").read_text().splitlines():
+        sha256, size, path = line.split(maxsplit=2)
+        files[path] = PublishedFile(sha256, int(size))
+    return files
+
+
+def published_file(entry: Entry, file: str) -> PublishedFile | None:
+    """Return what is recorded about a raw file of a data set, ``None`` if nothing is."""
+    return published_files().get(f"{entry.folder}/{file}")
+
+
+def check_raw_files(entry: Entry, folder: Path) -> list[str]:
+    """Return the SHA-256 of all raw files; refuse a file that differs from the published one."""
+    stats = [(folder / file).stat() for file in entry.required]
+    published = [published_file(entry, file) for file in entry.required]
+    for file, recorded, stat in zip(entry.required, published, stats):
+        if recorded is not None and recorded.size != stat.st_size:
+            found = f"it has {stat.st_size:,} bytes, the published file has {recorded.size:,}"
+            raise _differs(entry, folder / file, found)
+    hashes = _content_hashes(entry, folder, stats)
+    for file, recorded, sha256 in zip(entry.required, published, hashes):
+        if recorded is not None and recorded.sha256 != sha256:
+            found = f"its SHA-256 is {sha256}, that of the published file is {recorded.sha256}"
+            raise _differs(entry, folder / file, found)
+    return hashes
+
+
+def _differs(entry: Entry, path: Path, found: str) -> UserError:
+    if path.is_relative_to(cache_folder()):
+        fix = "Remove the file, and the next load downloads it again."
+    else:
+        url = entry.urls.get(path.name, "its source")
+        fix = f"Replace it by the file from {url}."
+    return UserError(
+        f"{entry.name}: {path} is damaged or has been changed: {found}. {fix} A graph of your own "
+        "is loaded by its path, from a folder with nodes.csv and edges.csv or from an .npz file."
+    )
+
+
+def _content_hashes(entry: Entry, folder: Path, stats: list[os.stat_result]) -> list[str]:
+    """Return the SHA-256 of every raw file, from the cache folder if no file has changed."""
+    # Device and inode identify a file, so its path is not needed.
+    signature = [
+        (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        for stat in stats
+    ]
+    digest = hashlib.sha256(repr(signature).encode()).hexdigest()
+    remembered = cache_folder() / "hashes" / f"{entry.name}-{digest[:32]}.txt"
+    try:
+        hashes = remembered.read_text().split()
+    except (OSError, ValueError):
+        hashes = []
+    if len(hashes) == len(stats):
+        return hashes
+    hashes = [_sha256(folder / file) for file in entry.required]
+    if time.time() - max(stat.st_ctime for stat in stats) > _SETTLED:
+        _remember(hashes, remembered)
+    return hashes
+
+
+def _remember(hashes: list[str], target: Path) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(target, "\n".join(hashes))
+    except OSError:  # a cache that cannot be written never fails a load
+        pass
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
