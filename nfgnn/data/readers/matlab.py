@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import torch
 from scipy import sparse
-from scipy.io import loadmat
 from torch_geometric.data import Data
 
-from nfgnn.data.readers.csr_parts import csr_from_parts
+from nfgnn.data.readers.mat_file import read_mat
+from nfgnn.errors import UserError
 
 _GENDER = 1  # column of ``local_info``: 1 and 2 are the classes, 0 means unknown
 
@@ -20,13 +20,15 @@ def read_facebook(folder: Path, files: tuple[str, ...]) -> Data:
     The label is the gender. The features are the other columns, one-hot encoded.
     """
     path = folder / files[0]
-    content = loadmat(path)
-    matrix = sparse.csc_array(content["A"])
-    # The columns of A are the rows of its transpose, which the check for CSR matrices takes.
-    parts = [matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape[::-1])]
-    transpose = csr_from_parts(parts, f"{path}: A").tocoo()
+    content = read_mat(path, ("A", "local_info"))
+    transpose = content["A"].tocoo()
     edges = np.stack([transpose.col, transpose.row]).astype(np.int64)
     info = content["local_info"].astype(np.int64)
+    if info.ndim != 2 or info.shape[1] <= _GENDER or info.shape[0] != transpose.shape[0]:
+        raise UserError(
+            f"{path}: local_info has shape {list(info.shape)}; [{transpose.shape[0]}, 7] is "
+            "required; download the file again."
+        )
     return Data(
         x=_one_hot(np.delete(info, _GENDER, axis=1)),
         edge_index=torch.from_numpy(edges),
@@ -36,7 +38,7 @@ def read_facebook(folder: Path, files: tuple[str, ...]) -> Data:
 
 def read_linkx(folder: Path, files: tuple[str, ...]) -> Data:
     """Read genius or pokec: ``edge_index`` [2, E], ``node_feat`` [n, f] and ``label`` [1, n]."""
-    content = loadmat(folder / files[0])
+    content = read_mat(folder / files[0], ("edge_index", "node_feat", "label"))
     edges = content["edge_index"].astype(np.int64)
     labels = content["label"].reshape(-1).astype(np.int64)
     return Data(
