@@ -14,6 +14,28 @@ from nfgnn.data.messages import counted
 from nfgnn.errors import UserError
 
 MAX_NODES = 2**31 - 1
+MAX_WEIGHT = float(np.finfo(np.float32).max)
+
+
+def check_weights(weight: np.ndarray, num_edges: int, where: str) -> np.ndarray:
+    """Return weights as float64 [E]; refuse what is not a number from 0 to ``MAX_WEIGHT``.
+
+    Args:
+        weight: one weight per listed edge.
+        num_edges: number of listed edges.
+        where: the place that error messages name.
+    """
+    weight = weight.reshape(-1).astype(np.float64)
+    if len(weight) != num_edges:
+        raise UserError(f"{where}: there are {len(weight):,} weights for {num_edges:,} edges.")
+    invalid = ~((weight >= 0) & (weight <= MAX_WEIGHT))  # also true for NaN
+    if invalid.any():
+        edge = int(np.flatnonzero(invalid)[0])
+        raise UserError(
+            f"{where}: the weight of edge {edge} (counted from 0) is {weight[edge]}; "
+            f"weights must be positive and at most {MAX_WEIGHT:g} (float32)."
+        )
+    return weight
 
 
 def undirected(
@@ -23,7 +45,7 @@ def undirected(
 
     Weights of an edge that is listed more than once in one direction are added up. When both
     directions are listed, the edge gets the mean of the two sums, so that a symmetric list keeps
-    its weights. Edges of weight 0 are dropped.
+    its weights. Edges are dropped if their weight is 0, also if it only becomes 0 in float32.
 
     Returns:
         ``edge_index`` [2, 2E] int64, the aligned weights or ``None``, and one note per change.
@@ -33,10 +55,14 @@ def undirected(
     notes: list[str] = []
     keep = source != target
     if weight is not None:
+        single = weight.astype(np.float32)
         zeros = int((weight == 0).sum())
+        vanishing = int((single == 0).sum()) - zeros
         if zeros:
             notes.append(f"dropped {counted(zeros, 'edge')} of weight 0")
-        keep &= weight != 0
+        if vanishing:
+            notes.append(f"dropped {counted(vanishing, 'edge')} of a weight that is 0 in float32")
+        keep &= single != 0
     if not keep.all():
         loops = int((source == target).sum())
         if loops:
@@ -51,6 +77,11 @@ def undirected(
     notes += _notes(len(source), num_directed, upper.nnz)
     whole = upper + upper.T.tocsr()
     if weight is not None:
+        if whole.nnz and whole.data.max() > MAX_WEIGHT:
+            raise UserError(
+                f"the weights of an edge that is listed more than once add up to "
+                f"{whole.data.max():g}; at most {MAX_WEIGHT:g} is supported: scale the weights."
+            )
         weight = whole.data.astype(np.float32)
     # Filled in place: a copy would cost more than the sort.
     edge_index = np.empty((2, whole.nnz), dtype=np.int64)

@@ -15,6 +15,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from nfgnn.data.messages import first_line
 from nfgnn.errors import UserError
 
 SPARSE_DENSITY = 0.1
@@ -50,9 +51,38 @@ def check_features(x: object, where: str) -> Tensor:
         )
     if x.is_complex():
         raise UserError(f"{where}: the features are complex; real numbers are required.")
+    if x.layout != torch.strided:
+        check_sparse(x, where)
     if x.layout not in (torch.strided, torch.sparse_csr):
         x = _to_csr(x.coalesce() if x.layout == torch.sparse_coo else x)
     return _choose_layout(x.detach().cpu().to(torch.float32), where)
+
+
+def check_sparse(tensor: Tensor, where: str) -> None:
+    """Refuse a sparse tensor whose indices are out of bounds, which torch would follow."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # CSR tensors are in beta
+            _rebuild_with_checks(tensor)
+    except RuntimeError as error:
+        raise UserError(
+            f"{where}: the sparse tensor is invalid: {first_line(error)}; create it again."
+        ) from None
+
+
+def _rebuild_with_checks(tensor: Tensor) -> None:
+    """Construct the same tensor again, which does not copy, but checks its parts."""
+    if tensor.layout == torch.sparse_coo:
+        parts = (tensor._indices(), tensor._values())
+        torch.sparse_coo_tensor(*parts, tensor.shape, check_invariants=True)
+        return
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        indices = (tensor.crow_indices(), tensor.col_indices())
+    else:
+        indices = (tensor.ccol_indices(), tensor.row_indices())
+    torch.sparse_compressed_tensor(
+        *indices, tensor.values(), tensor.shape, layout=tensor.layout, check_invariants=True
+    )
 
 
 def degree_features(edge_index: Tensor, num_nodes: int) -> Tensor:

@@ -1,10 +1,12 @@
 """Encode labels of any kind as 0 … C-1 and keep their names.
 
-A missing label (null, NaN, -1 or one of the words in ``MISSING``) becomes -1. Whole numbers are
-sorted as numbers, other labels as text, so that a graph numbers its classes in the same way after
-it has been written to CSV and read again.
+A missing label (null, NaN, -1 or one of the words in ``MISSING``) becomes -1. Labels that are all
+whole numbers in their usual form are sorted as numbers, other labels as text, so that a graph
+numbers its classes in the same way after it has been written to CSV and read again. The labels
+``01`` and ``1`` are different, and so are ``1e3`` and ``1000``.
 """
 
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ import pyarrow as pa
 from nfgnn.errors import UserError
 
 UNLABELLED = -1
+# Not 01, +1, 1_0, 1e3 or ٣, which int() or float() accept.
+_INTEGER = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0+)?")
 MISSING = {"", "nan", "NaN", "NA", "N/A", "null", "None", "<NA>"}
 
 
@@ -40,6 +44,9 @@ def encode_labels(values: Any, where: str) -> tuple[np.ndarray, list[str]]:
     else:
         keys = list(names)
         classes = sorted(set(present))
+        if all(_is_number(name) for name in present):
+            # Among numbers such as 01 and 02, -1 still means unlabelled.
+            classes = [name for name in classes if _integer(name) != UNLABELLED]
     place = {key: i for i, key in enumerate(classes)}
     # A null has the code -1, which the last entry of the table decodes.
     table = [place.get(key, UNLABELLED) for key in keys] + [UNLABELLED]
@@ -82,25 +89,28 @@ def _name(value: Any) -> str | None:
 
 
 def _integer(name: str) -> int | None:
-    """Return the whole number that a text stands for.
+    """Return the whole number that a text stands for, ``None`` for any other way to write one.
 
     "3.0" is 3, because many tools write integers with gaps as floats.
     """
+    return int(name.partition(".")[0]) if _INTEGER.fullmatch(name) else None
+
+
+def _is_number(name: str) -> bool:
     try:
-        number = float(name)
+        float(name)
     except ValueError:
-        return None
-    return int(number) if number.is_integer() and abs(number) < 2**53 else None
+        return False
+    return True
 
 
 def _refuse_quantities(
     present: list[str], codes: np.ndarray, names: list[str | None], where: str
 ) -> None:
     """Refuse labels that are all numbers, but not all whole: they are a quantity, not a class."""
-    try:
-        fractions = [name for name in present if not float(name).is_integer()]
-    except ValueError:
+    if not all(_is_number(name) for name in present):
         return
+    fractions = [name for name in present if not float(name).is_integer()]
     if fractions:
         row = int(np.flatnonzero(codes == names.index(fractions[0]))[0]) + 1
         raise UserError(

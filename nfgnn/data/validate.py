@@ -19,14 +19,16 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data.edges import undirected
-from nfgnn.data.features import check_features, degree_features
+from nfgnn.data.edges import check_weights, undirected
+from nfgnn.data.features import check_features, check_sparse, degree_features
 from nfgnn.data.labels import UNLABELLED, encode_labels
+from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import counted, few, first_line
 from nfgnn.errors import UserError
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 _CHECKED = {"x", "edge_index", "edge_weight", "y", *MASKS}
+_BYTES_PER_NODE = 64  # for labels, row pointers and degrees during validation
 _DESCRIPTION = {"class_names", "num_classes", "name", "metric", "notes"}
 
 
@@ -53,6 +55,10 @@ def check_graph(
     name = str(name or data.get("name") or "graph")
     where = where or name
     num_nodes = _count_nodes(data, where)
+    if need_labels and data.get("y") is None:
+        raise _no_labels(where)
+    if not sorted_edges:
+        _require_memory(data, num_nodes, where)
     edges = _check_edges(data, num_nodes, where)
     weight = _check_weights(data, edges.shape[1], where)
     notes: list[str] = []
@@ -86,6 +92,9 @@ def check_graph(
 
 def _as_array(value: Any, key: str, where: str, kinds: str = "biuf") -> np.ndarray:
     """Return ``value`` as an array of one of the ``kinds`` of NumPy types."""
+    if isinstance(value, Tensor) and value.layout != torch.strided:
+        check_sparse(value, f"{where}: `{key}`")
+        require_memory(value.numel() * value.element_size(), f"{where}: `{key}`")
     try:
         array = _tensor_to_array(value) if isinstance(value, Tensor) else np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -130,9 +139,31 @@ def _count_nodes(data: Data, where: str) -> int:
         raise UserError(
             f"{where}: `num_nodes` is a {type(stated).__name__}; a whole number is required."
         )
-    if num_nodes == 0:
+    if num_nodes <= 0:
         raise UserError(f"{where}: the graph has no nodes.")
+    # Compared before anything is allocated for the stated number.
+    num_features = (*_shape(data.get("x")), num_nodes)[0]
+    num_labels = (*_shape(data.get("y")), num_nodes)[0]
+    if num_features != num_nodes:
+        raise UserError(
+            f"{where}: there are features for {num_features:,} nodes, "
+            f"but the graph has {num_nodes:,} nodes."
+        )
+    if num_labels != num_nodes:
+        raise UserError(f"{where}: there are {num_labels:,} labels for {num_nodes:,} nodes.")
     return num_nodes
+
+
+def _require_memory(data: Data, num_nodes: int, where: str) -> None:
+    """Refuse a graph that would not fit into memory once it has been validated."""
+    needed = _BYTES_PER_NODE * num_nodes
+    for value in data.to_dict().values():
+        # A tensor with stride 0 takes a few bytes until it is copied.
+        if isinstance(value, Tensor) and value.layout == torch.strided:
+            stored = value.untyped_storage().nbytes()
+            copied = value.numel() * value.element_size()
+            needed += 2 * copied if copied > stored else 0
+    require_memory(needed, where)
 
 
 def _check_edges(data: Data, num_nodes: int, where: str) -> np.ndarray:
@@ -164,17 +195,7 @@ def _check_weights(data: Data, num_edges: int, where: str) -> np.ndarray | None:
     if data.get("edge_weight") is None:
         return None
     weight = _as_array(data.get("edge_weight"), "edge_weight", where)
-    weight = weight.reshape(-1).astype(np.float64)
-    if len(weight) != num_edges:
-        raise UserError(f"{where}: there are {len(weight):,} weights for {num_edges:,} edges.")
-    invalid = ~np.isfinite(weight) | (weight < 0)
-    if invalid.any():
-        edge = int(np.flatnonzero(invalid)[0])
-        raise UserError(
-            f"{where}: the weight of edge {edge} (counted from 0) is {weight[edge]}; "
-            "weights must be positive."
-        )
-    return weight
+    return check_weights(weight, num_edges, where)
 
 
 def _check_features(
@@ -184,13 +205,7 @@ def _check_features(
     if x is None or (len(_shape(x)) == 2 and _shape(x)[1] == 0):
         notes.append("no features: used a constant and log(1 + degree)")
         return degree_features(edge_index, num_nodes)
-    features = check_features(x, where)
-    if features.size(0) != num_nodes:
-        raise UserError(
-            f"{where}: there are features for {features.size(0):,} nodes, "
-            f"but the graph has {num_nodes:,} nodes."
-        )
-    return features
+    return check_features(x, where)
 
 
 def _check_labels(
@@ -210,8 +225,6 @@ def _check_labels(
             f"{where}: `y` has shape {list(labels.shape)}; "
             f"one class per node, shape [{num_nodes}], is required."
         )
-    if len(labels) != num_nodes:
-        raise UserError(f"{where}: there are {len(labels):,} labels for {num_nodes:,} nodes.")
     is_encoded = (
         names is not None
         and labels.dtype.kind in "iu"
@@ -229,14 +242,18 @@ def _check_labels(
 def _require_two_classes(y: Tensor, where: str) -> None:
     num_present = int((torch.bincount(y + 1)[1:] > 0).sum())
     if num_present == 0:
-        raise UserError(
-            f"{where}: no node has a label (-1 and empty mean unlabelled); training needs labels."
-        )
+        raise _no_labels(where)
     if num_present == 1:
         raise UserError(
             f"{where}: all labelled nodes are of one class; at least two classes are required "
             "(-1 means unlabelled)."
         )
+
+
+def _no_labels(where: str) -> UserError:
+    return UserError(
+        f"{where}: no node has a label (-1 and empty mean unlabelled); training needs labels."
+    )
 
 
 def _unusual_nodes(edge_index: Tensor, y: Tensor, num_nodes: int) -> list[str]:

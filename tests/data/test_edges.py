@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nfgnn.data.edges import MAX_NODES, undirected
+from nfgnn.data.edges import MAX_NODES, check_weights, undirected
 from nfgnn.errors import UserError
 
 NODES = 7
@@ -79,3 +79,25 @@ def test_node_numbers_beyond_32_bits_do_not_overflow() -> None:
 def test_more_nodes_than_can_be_indexed_are_refused() -> None:
     with pytest.raises(UserError, match="at most"):
         undirected(np.array([0]), np.array([1]), MAX_NODES + 1)
+
+
+def test_weights_that_vanish_in_float32_are_dropped_and_noted() -> None:
+    ends = np.array([0, 1, 2]), np.array([1, 2, 3])
+    edge_index, weight, notes = undirected(*ends, 4, np.array([1.0, 1e-300, 0.0]))
+    assert edge_index.tolist() == [[0, 1], [1, 0]]
+    assert weight is not None
+    assert weight.tolist() == [1.0, 1.0]
+    assert "dropped 1 edge of weight 0" in notes
+    assert "dropped 1 edge of a weight that is 0 in float32" in notes
+
+
+def test_a_sum_of_weights_beyond_float32_is_refused() -> None:
+    ends = np.array([0, 0]), np.array([1, 1])
+    with pytest.raises(UserError, match=r"add up to 6e\+38"):
+        undirected(*ends, 2, np.array([3e38, 3e38]))
+
+
+@pytest.mark.parametrize("weight", [-1.0, 1e39, np.inf, np.nan])
+def test_weights_out_of_range_are_refused(weight: float) -> None:
+    with pytest.raises(UserError, match="here: the weight of edge 1"):
+        check_weights(np.array([1.0, weight]), 2, "here")

@@ -1,7 +1,9 @@
 """Features of any form become float32, dense or CSR."""
 
+import numpy as np
 import pytest
 import torch
+from scipy import sparse
 from torch_geometric.data import Data
 
 from nfgnn.data import check_graph
@@ -39,3 +41,9 @@ def test_a_bad_value_in_sparse_features_is_found() -> None:
     data = Data(x=x.to_sparse_csr(), y=torch.arange(600) % 2, edge_index=torch.tensor([[0], [1]]))
     with pytest.raises(UserError, match="row 5, column 5"):
         check_graph(data)
+
+
+def test_unsigned_features_beyond_int64_stay_positive() -> None:
+    x = np.array([[2**64 - 1], [1]], dtype=np.uint64)
+    for form in (x, torch.from_numpy(x), sparse.csr_array(x)):
+        assert check_features(form, "here").to_dense().tolist() == [[2.0**64], [1.0]]

@@ -173,3 +173,19 @@ def test_a_missing_or_double_file_is_named(tmp_path: Path) -> None:
     (path / "nodes.csv").unlink()
     with pytest.raises(UserError, match=r"there is no nodes\.csv or nodes\.parquet"):
         load_dataset(path)
+
+
+def test_a_list_column_next_to_a_column_of_its_entries_is_refused(tmp_path: Path) -> None:
+    nodes = {"id": [0, 1], "label": [0, 1], "f0_0": [5.0, 6.0], "f0": [[1.0, 2.0], [3.0, 4.0]]}
+    for order in (nodes, dict(reversed(nodes.items()))):
+        parquet.write_table(pa.table(order), tmp_path / "nodes.parquet")
+        parquet.write_table(pa.table({"source": [0], "target": [1]}), tmp_path / "edges.parquet")
+        with pytest.raises(UserError, match=r"nodes\.parquet: the list column 'f0'.*'f0_0'"):
+            load_dataset(tmp_path)
+
+
+def test_unsigned_features_beyond_int64_stay_positive(tmp_path: Path) -> None:
+    nodes = {"id": [0, 1], "label": [0, 1], "f": pa.array([2**64 - 1, 1], pa.uint64())}
+    parquet.write_table(pa.table(nodes), tmp_path / "nodes.parquet")
+    parquet.write_table(pa.table({"source": [0], "target": [1]}), tmp_path / "edges.parquet")
+    assert load_dataset(tmp_path).x.tolist() == [[2.0**64], [1.0]]

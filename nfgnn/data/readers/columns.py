@@ -187,5 +187,11 @@ def _unfold(table: pa.Table, names: list[str], file: str) -> pa.Table:
         values = pc.list_flatten(array)
         for i in range(width):
             places = pa.array(np.arange(i, len(values), width))
-            columns[f"{name}_{i}"] = values.take(places)
+            entry = f"{name}_{i}"
+            if entry in columns or entry in names:
+                raise UserError(
+                    f"{file}: the list column {name!r} becomes the columns {name}_0, {name}_1, …, "
+                    f"but there is also a column {entry!r}; rename one of them."
+                )
+            columns[entry] = values.take(places)
     return pa.table(columns)

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data.edges import undirected
+from nfgnn.data.edges import check_weights, undirected
+from nfgnn.data.features import find_nonfinite, nonfinite_error
 from nfgnn.data.readers.columns import Columns, feature_matrix, numbers, optional, require
 from nfgnn.data.readers.graph_tables import find_edges
 from nfgnn.data.readers.node_ids import NodeIds
@@ -29,7 +30,8 @@ def load_new_nodes(folder: str | Path, graph: Data, **options: Any) -> Data:
 
     Returns:
         ``x``; ``edge_index`` with every edge once, in which numbers from ``graph.num_nodes`` on are
-        the new nodes, in their order; ``edge_weight`` if the edges have weights; ``node_ids``.
+        the new nodes, in their order; ``edge_weight`` if the edges have weights; ``node_ids``;
+        ``notes`` about edges that were dropped.
     """
     columns = Columns(**options)
     nodes_file = find_table(Path(folder), "nodes")
@@ -42,7 +44,8 @@ def load_new_nodes(folder: str | Path, graph: Data, **options: Any) -> Data:
     weight = optional(edges, columns.weight_column, "weight", edges_file.name)
     if weight is not None:
         weight = numbers(weight, columns.weight_column, edges_file.name, "weight")
-    edge_index, edge_weight, _ = undirected(ends[0], ends[1], len(ids.ids), weight)
+        weight = check_weights(weight, edges.num_rows, edges_file.name)
+    edge_index, edge_weight, notes = undirected(ends[0], ends[1], len(ids.ids), weight)
     once = edge_index[0] < edge_index[1]
     new = Data(
         x=_features(nodes, columns, graph, nodes_file.name),
@@ -50,6 +53,8 @@ def load_new_nodes(folder: str | Path, graph: Data, **options: Any) -> Data:
     )
     if edge_weight is not None:
         new.edge_weight = torch.from_numpy(edge_weight[once])
+    # That an edge is listed once or twice does not matter here.
+    new.notes = [note for note in notes if note.startswith("dropped")]
     new.node_ids = ids.ids.slice(graph.num_nodes).to_numpy(zero_copy_only=False)
     return new
 
@@ -75,6 +80,9 @@ def _all_ids(graph: Data, column: pa.ChunkedArray, name: str, file: str) -> Node
 def _features(nodes: pa.Table, columns: Columns, graph: Data, file: str) -> Tensor:
     """Return the features in the order of the graph's."""
     x, found = feature_matrix(nodes, columns.features(nodes.column_names), file)
+    place = find_nonfinite(x)
+    if place is not None:
+        raise nonfinite_error(x[place].item(), *place, file)
     wanted = graph.get("feature_names") or found
     missing = [name for name in wanted if name not in found]
     if missing or len(wanted) != graph.num_features:

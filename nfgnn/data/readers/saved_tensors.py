@@ -4,6 +4,7 @@
 "graph.safetensors")`` write one.
 """
 
+import zipfile
 from pathlib import Path
 
 import torch
@@ -11,6 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch_geometric.data import Data
 
+from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import first_line
 from nfgnn.errors import UserError
 
@@ -19,13 +21,14 @@ _HOW = "save the graph with `torch.save(data.to_dict(), …)`."
 
 def read_saved_tensors(path: Path) -> Data:
     """Read ``.pt`` (with ``weights_only``) or ``.safetensors``."""
-    content = _safetensors(path) if path.suffix == ".safetensors" else _tensors(path)
+    content = _safetensors(path) if path.suffix.lower() == ".safetensors" else _tensors(path)
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
         raise UserError(f"{path.name}: contains a {type(content).__name__}; {_HOW}")
     return Data.from_dict(content)
 
 
 def _tensors(path: Path) -> object:
+    _check_archive(path)
     try:
         # Sparse tensors with indices out of bounds would corrupt memory later.
         with torch.sparse.check_sparse_tensor_invariants():
@@ -35,6 +38,22 @@ def _tensors(path: Path) -> object:
             f"{path.name}: is not a file of plain tensors ({first_line(error, 160)}); "
             f"no code was run; {_HOW}"
         ) from None
+
+
+def _check_archive(path: Path) -> None:
+    """Refuse anything but a zip archive whose members fit into memory.
+
+    Before PyTorch 1.6 files were no archives. They can declare tensors of any size.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(info.file_size for info in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, EOFError) as error:
+        raise UserError(
+            f"{path.name}: is not a file of plain tensors ({first_line(error)}); no code was run; "
+            f"{_HOW}"
+        ) from None
+    require_memory(unpacked, path.name)
 
 
 def _safetensors(path: Path) -> object:

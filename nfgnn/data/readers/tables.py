@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
+from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import first_line
 from nfgnn.errors import UserError
 
@@ -38,6 +39,7 @@ def find_table(folder: Path, stem: str) -> Path:
 def read_table(path: Path, text: Collection[str] = ()) -> pa.Table:
     """Read a table into memory."""
     with _errors_name(path):
+        require_memory(_least_bytes(path), path.name)
         if path.suffix == ".parquet":
             # With partitioning "split=train" in a folder's name would become a column.
             table = parquet.read_table(path, partitioning=None)
@@ -87,6 +89,20 @@ def estimate_bytes(path: Path) -> int:
     if path.suffix == ".parquet":
         return 20 * count_rows(path) * max(5, len(column_names(path)))
     return 12 * path.stat().st_size
+
+
+def _least_bytes(path: Path) -> int:
+    """Return the memory that a table takes at least.
+
+    A Parquet file of a few bytes can hold millions of equal values.
+    """
+    if path.suffix != ".parquet":
+        return path.stat().st_size
+    metadata = parquet.read_metadata(path)
+    num_values = int(metadata.num_rows * metadata.num_columns)
+    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    unpacked = sum(max(0, group.total_byte_size) for group in groups)
+    return max(4 * num_values, int(unpacked))
 
 
 @contextmanager
