@@ -74,10 +74,8 @@ class NpyFile:
                 f"{path}: an array of {dtype} in this memory order cannot be read by rows; "
                 "save it as a numeric array in C order (np.ascontiguousarray)"
             )
-        if not shape or min(shape) < 0:
-            raise UserError(
-                f"{path}: has shape {list(shape)}, which has no rows; create the file again"
-            )
+        if not shape:
+            raise UserError(f"{path}: is a single number without rows; create the file again")
         if path.stat().st_size < start + dtype.itemsize * prod(shape):
             raise UserError(f"{path}: is truncated; create the file again")
         return cls(path, os.open(path, os.O_RDONLY), dtype, shape, start)

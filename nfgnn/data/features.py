@@ -33,7 +33,13 @@ def check_features(x: object, where: str) -> Tensor:
         where: the place that error messages name.
     """
     if sparse.issparse(x):
-        return _choose_layout(_from_scipy(x), where)
+        try:
+            return _choose_layout(_from_scipy(x), where)
+        except UserError:
+            raise
+        except ValueError as error:
+            reason = first_line(error)
+            raise UserError(f"{where}: the sparse features are invalid: {reason}.") from None
     if isinstance(x, np.ndarray):
         if x.dtype.kind not in "biuf":
             raise UserError(f"{where}: the features have type {x.dtype}; they must be numbers.")
@@ -151,6 +157,7 @@ def _blocks(x: Tensor) -> Iterator[tuple[int, Tensor]]:
 
 def _from_scipy(x: object) -> Tensor:
     matrix = sparse.csr_array(x)
+    matrix.check_format(full_check=True)  # sum_duplicates follows indices out of bounds
     matrix.sum_duplicates()
     if matrix.dtype.kind not in "biuf":
         raise UserError(f"the features have type {matrix.dtype}; real numbers are required.")

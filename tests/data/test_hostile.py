@@ -1,5 +1,6 @@
 """Small files that would crash the interpreter, wait for ever or exhaust the memory."""
 
+import contextlib
 import os
 import warnings
 import zipfile
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 import torch
 from pyarrow import parquet
+from scipy import sparse
 from torch_geometric.data import Data, HeteroData
 
 from nfgnn.data import load_dataset, loaded_bytes, memory, open_large
@@ -81,6 +83,13 @@ def test_sparse_tensors_out_of_bounds(place: str, layout: str, tmp_path: Path) -
 def test_an_object_with_sparse_features_out_of_bounds(layout: str) -> None:
     with pytest.raises(UserError, match="sparse"):
         load_dataset(Data(**graph(x=invalid(layout))))
+
+
+def test_a_matrix_of_scipy_out_of_bounds() -> None:
+    x = sparse.csr_array(np.eye(3))
+    x.indices[-1] = 10**9
+    with pytest.raises(UserError, match="sparse features are invalid"):
+        load_dataset(Data(edge_index=EDGES, y=LABELS, x=x))
 
 
 def empty_sparse(*shape: int) -> torch.Tensor:
@@ -178,6 +187,27 @@ def test_a_header_that_exceeds_the_array(shape: tuple[int, ...], tmp_path: Path)
         load_dataset(tmp_path / "graph.npz")
     with pytest.raises(UserError, match=r"graph\.npz"):
         open_large(tmp_path / "graph.npz")
+
+
+def test_mutated_archives_are_opened_or_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "graph.npz"
+    labels = np.array([0, 1, 1])
+    rng = np.random.default_rng(0)
+    for save in (np.savez, np.savez_compressed):
+        save(path, edges=EDGES.numpy().T, node_features=np.eye(3), node_labels=labels)
+        valid = path.read_bytes()
+        for i in range(150):
+            monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / save.__name__ / str(i)))
+            changed = bytearray(valid)
+            for place in rng.integers(0, len(changed), rng.integers(1, 6)):
+                changed[place] = rng.integers(0, 256)
+            path.write_bytes(changed)
+            assert loaded_bytes(path) >= 0
+            for read in (load_dataset, open_large):
+                with contextlib.suppress(UserError):
+                    read(path)
 
 
 @pytest.mark.usefixtures("little_memory")

@@ -10,7 +10,6 @@ import os
 import shutil
 import struct
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,7 +51,9 @@ def map_member(path: Path, key: str, scratch: Path) -> np.ndarray:
         return unpacked
     except UserError:
         raise
-    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError) as error:
+    except OSError as error:  # a full disk or a file without permission is not damaged
+        raise UserError(f"{path}: cannot be read or unpacked: {first_line(error)}") from None
+    except Exception as error:  # a damaged file can fail in any way
         raise UserError(
             f"{path}: the key {key!r} is damaged ({first_line(error)}); create or download the "
             "file again."
