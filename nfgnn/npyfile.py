@@ -51,10 +51,15 @@ class NpyFile:
         return file
 
     @classmethod
-    def open(cls, path: Path) -> "NpyFile":
-        """Open a file for reading, and check that it has the size that its header states."""
+    def open(cls, path: Path, remedy: str = "create the file again") -> "NpyFile":
+        """Open a file for reading, and check that it has the size that its header states.
+
+        Args:
+            path: the file.
+            remedy: what the user can do if it is damaged, for the message.
+        """
         if not path.is_file():  # opening a named pipe would wait for ever
-            raise UserError(f"{path}: is missing, or not a file; create the file again")
+            raise UserError(f"{path}: is missing, or not a file; {remedy}")
         try:
             with path.open("rb") as stream:
                 if np.lib.format.read_magic(stream) == (1, 0):
@@ -63,12 +68,10 @@ class NpyFile:
                     header = np.lib.format.read_array_header_2_0(stream)
                 start = stream.tell()
         except (ValueError, OSError, SyntaxError, TypeError, TokenError) as error:
-            raise UserError(
-                f"{path}: cannot be read as an array ({error}); create the file again"
-            ) from None
+            raise UserError(f"{path}: cannot be read as an array ({error}); {remedy}") from None
         shape, fortran_order, dtype = header
         if any(size < 0 for size in shape):
-            raise UserError(f"{path}: has a negative size; create the file again")
+            raise UserError(f"{path}: has a negative size; {remedy}")
         if dtype.hasobject or (fortran_order and len(shape) > 1):
             raise UserError(
                 f"{path}: an array of {dtype} in this memory order cannot be read by rows; "
@@ -77,7 +80,7 @@ class NpyFile:
         if not shape:
             raise UserError(f"{path}: is a single number without rows; create the file again")
         if path.stat().st_size < start + dtype.itemsize * prod(shape):
-            raise UserError(f"{path}: is truncated; create the file again")
+            raise UserError(f"{path}: is truncated; {remedy}")
         return cls(path, os.open(path, os.O_RDONLY), dtype, shape, start)
 
     def __len__(self) -> int:

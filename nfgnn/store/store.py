@@ -142,7 +142,7 @@ class Store:
     def _map(self, name: str) -> np.ndarray:
         """Return a memory map of a file after checking its shape and type."""
         path = self._file(name)
-        with NpyFile.open(path) as file:
+        with NpyFile.open(path, _REMEDY) as file:
             found = file.shape
             found_dtype = file.dtype
             start = file.start

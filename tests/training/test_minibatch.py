@@ -205,7 +205,7 @@ def test_a_damaged_store_or_checkpoint_is_named(tmp_path: Path) -> None:
     small_store(tmp_path / "store", graph())
     terms = tmp_path / "store" / "terms.npy"
     terms.write_bytes(terms.read_bytes()[:-1000])
-    with pytest.raises(UserError, match=r"terms\.npy: is truncated or damaged"):
+    with pytest.raises(UserError, match=r"terms\.npy: is truncated; precompute the store again"):
         Store.open(tmp_path / "store")
     file = tmp_path / "seed.checkpoint"
     fit_rows(fresh(), task(), CONFIG, seed=1, checkpoint=file)
