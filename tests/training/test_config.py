@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from nfgnn import NodeClassifier, load_dataset, split
+from nfgnn.checksums import write_checksums
 from nfgnn.errors import UserError
 from nfgnn.nn import MLP, MODELS, NodeModel
 from nfgnn.nn.models.registry import ModelEntry
@@ -218,5 +219,6 @@ def test_a_saved_model_with_invalid_settings_is_refused(
     description = json.loads(file.read_text())
     description["config"] |= damage
     file.write_text(json.dumps(description))
+    write_checksums(tmp_path / "model", ["classifier.json", "weights.safetensors"])
     with pytest.raises(UserError, match=message):
         NodeClassifier.load(tmp_path / "model")

@@ -163,13 +163,21 @@ class _TPESampler:
             chosen = {name: _suggest(trial, name, len(self._space[name])) for name in self._space}
             settings = {name: self._space[name][index] for name, index in chosen.items()}
             # Some combinations, such as a gate and a rank, cannot be built.
-            if not batch and not _can_be_built(self._search.config(settings)):
+            if not batch and not self._can_be_built(settings):
                 self._study.tell(trial, state=self._failed)
                 continue
             shape = {name: index for name, index in chosen.items() if name not in NUMERIC}
             self._asked.append(trial)
             batch.append(settings)
         return batch
+
+    def _can_be_built(self, settings: dict[str, Any]) -> bool:
+        """Whether the model accepts this combination of settings."""
+        try:
+            self._search.config(settings).build(2, 2, 2)
+        except UserError:
+            return False
+        return True
 
     def tell(self, scores: Sequence[float]) -> None:
         """Pass the scores of the last batch on to the study, which does not know the preset."""
@@ -182,14 +190,6 @@ def _suggest(trial: Any, name: str, count: int) -> int:
     if name in NUMERIC:
         return int(trial.suggest_int(name, 0, count - 1))
     return int(trial.suggest_categorical(name, list(range(count))))
-
-
-def _can_be_built(config: RunConfig) -> bool:
-    try:
-        config.build(2, 2, 2)
-    except UserError:
-        return False
-    return True
 
 
 def preset_table(search: Search, outcome: Outcome, command: str) -> str:
