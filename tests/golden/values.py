@@ -339,7 +339,7 @@ def stores_of_cuts(place: Place) -> dict[str, Any]:
 
     That least depends on what the process holds, so budgets are tried from below; the first that
     is enough leaves no room for the graph itself. The fingerprint of a graph that is read in
-    blocks tells the place and the time of its file, and is left out.
+    blocks depends on path and modification time of its file, and is left out.
     """
     _write_graph(place.folder / "large.npz", 100_000, 3_000_000, 4, 0.01)
     source = ("precompute", str(place.folder / "large.npz"), "--K", "2", *ON_CPU, "--json")
