@@ -159,10 +159,11 @@ Column = Annotated[
     ),
 ]
 Protocol = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="PROTOCOL",
-        help=f"How nodes are split: {', '.join(names.PROTOCOLS)}.",
+        help=f"How nodes are split: {', '.join(names.PROTOCOLS)}. Default: full for a registered "
+        "data set; for your own graph the split that it comes with, else stratified.",
         callback=PROTOCOLS.validate,
         autocompletion=PROTOCOLS.complete,
         rich_help_panel=DATA,

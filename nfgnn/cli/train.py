@@ -21,7 +21,7 @@ app = typer.Typer()
 )
 def train(
     dataset: options.Dataset = "mixed",
-    protocol: options.Protocol = "full",
+    protocol: options.Protocol = None,
     root: options.Root = None,
     column: options.Column = None,
     model: Annotated[
@@ -96,6 +96,7 @@ def train(
     options.check_output_folder(out)
 
     from nfgnn.cli.graphs import load_graph
+    from nfgnn.data import default_protocol
     from nfgnn.explain import write_run_figure
     from nfgnn.progress import Progress
     from nfgnn.store import is_store
@@ -112,6 +113,7 @@ def train(
     model = model or ("ScalableNFGNN" if is_store(dataset) else "NFGNN")
     _check_settings(model, settings, dataset, protocol, preset, device)
     data = load_graph(dataset, root, column)
+    protocol = protocol or default_protocol(data)
     config = resolve_config(data, model, settings, protocol, preset)
     seeds = list(range(seed, seed + runs))
     with process_group(device) as own_device:
@@ -144,7 +146,7 @@ def _check_settings(
     model: str,
     settings: dict[str, Any],
     dataset: str,
-    protocol: str,
+    protocol: str | None,
     preset: str,
     device: str,
 ) -> None:

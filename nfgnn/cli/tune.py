@@ -29,7 +29,7 @@ def tune(
             autocompletion=options.DATASETS.complete,
         ),
     ] = None,
-    protocol: options.Protocol = "full",
+    protocol: options.Protocol = None,
     seeds: Annotated[
         str,
         typer.Option(
@@ -153,7 +153,7 @@ def tune(
         options.check_output_folder(out.parent)
 
     from nfgnn.cli._print import resumable
-    from nfgnn.data import load_dataset
+    from nfgnn.data import default_protocol, load_dataset
     from nfgnn.files import atomic_write
     from nfgnn.paper import Search, preset_table, run_search
     from nfgnn.progress import Progress
@@ -163,6 +163,7 @@ def tune(
     resolve_device(device)
     RunConfig.resolve(model, settings, None, protocol, preset)
     data = load_dataset(dataset, root=root, **columns)
+    protocol = protocol or default_protocol(data)
     search = Search(data, model, protocol, preset, trials, chosen_seeds, settings, device)
     label = f"tune {model} on {data.get('name')}"
     with (

@@ -22,7 +22,7 @@ from nfgnn.data.readers.new_nodes import load_new_nodes
 from nfgnn.data.registry import BUILT_IN, REGISTRY, Entry, canonical_name
 from nfgnn.data.registry import names as dataset_names
 from nfgnn.data.scaling import SCALINGS, FeatureScaling
-from nfgnn.data.splits import PROTOCOLS, observed_part, split
+from nfgnn.data.splits import PROTOCOLS, default_protocol, observed_part, split
 from nfgnn.data.synthetic import mixed_graph
 from nfgnn.data.validate import check_graph
 
@@ -39,6 +39,7 @@ __all__ = [
     "check_graph",
     "csr_on_disk",
     "dataset_names",
+    "default_protocol",
     "diagnose",
     "export_graph",
     "is_available",

@@ -68,7 +68,9 @@ def load_dataset(
     if isinstance(source, str | Path):
         name = registered_name(source)
         if name is not None:
-            return _load_named(name, root, options)
+            data = _load_named(name, root, options)
+            data.registered = True
+            return data
         return _load_path(expand_user(source), str(source), need_labels, _columns(options))
     return _load_object(source, need_labels, options)
 

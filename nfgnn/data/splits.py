@@ -16,12 +16,12 @@ Masks = tuple[Tensor, ...]
 _NAMES = ("train_mask", "val_mask", "test_mask", "unobserved_mask")
 
 
-def split(data: Data, protocol: str = "full", seed: int = 0) -> Data:
+def split(data: Data, protocol: str | None = None, seed: int = 0) -> Data:
     """Return a copy of ``data`` with the masks of one protocol.
 
     Args:
         data: a graph with labels ``y``; unlabelled nodes (-1) are in no mask.
-        protocol: one of :data:`PROTOCOLS`.
+        protocol: one of :data:`PROTOCOLS`, by default that of :func:`default_protocol`.
 
             - ``"full"``: the paper's full-supervised split, 60 / 20 % by :func:`per_class`.
             - ``"semi"``: the paper's semi-supervised split, 2.5 / 2.5 % by :func:`per_class`.
@@ -33,6 +33,7 @@ def split(data: Data, protocol: str = "full", seed: int = 0) -> Data:
               which training does not see (:func:`observed_part`).
         seed: seed of the random numbers. The same seed gives the same masks on every machine.
     """
+    protocol = protocol or default_protocol(data)
     if protocol not in PROTOCOLS:
         raise UserError(f"there is no protocol '{protocol}': choose one of {', '.join(PROTOCOLS)}")
     if data.y is None or not bool((data.y >= 0).any()):
@@ -46,6 +47,21 @@ def split(data: Data, protocol: str = "full", seed: int = 0) -> Data:
     out.protocol = protocol
     out.split_seed = seed
     return out
+
+
+def default_protocol(data: Data) -> str:
+    """Return the protocol of a graph for which none is chosen.
+
+    Registered data sets use ``"full"``, as the paper does. Any other graph uses the split that it
+    comes with (``"public"``), else ``"stratified"``: ``"full"`` takes equally many training nodes
+    of every class, which can leave none of a rare class for validation and test.
+    """
+    if data.get("registered"):
+        return "full"
+    masks = [data.get(name) for name in _NAMES[:3]]
+    if any(mask is not None and bool(mask.any()) for mask in masks):
+        return "public"
+    return "stratified"
 
 
 def per_class(data: Data, seed: int, train: float, val: float) -> Masks:
@@ -157,19 +173,21 @@ def geom_gcn(data: Data, seed: int) -> Masks:
     if mask is None or mask.dim() != 2 or mask.shape[1] != 10:
         raise UserError(
             f"{data.get('name') or 'this graph'} does not come with ten fixed splits: "
-            "use another protocol, such as 'full'"
+            "use another protocol, such as 'stratified'"
         )
     return _fixed(data, seed % 10)
 
 
 def public(data: Data, seed: int) -> Masks:
     """Return the split that is part of the data; of several, ``seed`` modulo their number."""
-    mask = data.get("train_mask")
-    if mask is None or data.get("val_mask") is None or data.get("test_mask") is None:
+    missing = [name for name in _NAMES[:3] if data.get(name) is None]
+    if missing:
+        found = "a split" if len(missing) == 3 else " and ".join(missing)
         raise UserError(
-            f"{data.get('name') or 'this graph'} does not come with a split: use another protocol, "
-            "such as 'full', or add a column 'split' with train, val and test to the nodes"
+            f"{data.get('name') or 'this graph'} does not come with {found}: use another protocol, "
+            "such as 'stratified', or add a column 'split' with train, val and test to the nodes"
         )
+    mask = data.train_mask
     return _fixed(data, seed % mask.shape[1] if mask.dim() == 2 else 0)
 
 

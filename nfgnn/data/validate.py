@@ -10,6 +10,8 @@ What can be fixed is fixed and reported in ``data.notes``; everything else raise
 - ``train_mask``, ``val_mask``, ``test_mask``: optional; bool [n] or [n, S], disjoint, labelled
   only.
 - ``name``, ``metric`` and ``notes``; ``node_ids`` and ``feature_names`` if the source has them.
+
+:func:`nfgnn.data.load_dataset` adds ``registered = True`` to a graph that it loads by its name.
 """
 
 from typing import Any

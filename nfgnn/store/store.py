@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data import FeatureScaling
+from nfgnn.data import FeatureScaling, registered_name
 from nfgnn.errors import UserError
 from nfgnn.files import sync_file
 from nfgnn.npyfile import NpyFile, disk_full
@@ -119,6 +119,7 @@ class Store:
         data.num_classes = manifest.num_classes
         data.name = manifest.dataset
         data.metric = manifest.metric
+        data.registered = registered_name(manifest.source) is not None
         data.node_ids = self.nodes.numpy()
         data.rows = self
         return data

@@ -115,12 +115,13 @@ class NodeClassifier:
         left as it was.
 
         Args:
-            data: a graph with masks. Models that are trained on rows also accept a store,
-                ``split(Store.open(path).labels(), …)``.
+            data: a graph with masks, or one that is split by its default protocol with the seed
+                of the classifier (:func:`nfgnn.data.default_protocol`). Models that are trained on
+                rows also accept a store, ``split(Store.open(path).labels(), …)``.
             on_epoch: called with the history after every epoch.
             checkpoint: file that mini-batch training writes from time to time and resumes from.
         """
-        data = inputs.training_graph(data)
+        data = inputs.training_graph(inputs.with_split(data, self.seed))
         with self.random_state():
             self.prepare_fit(data)
             config = self.config_.training
@@ -176,8 +177,15 @@ class NodeClassifier:
         return self.predict_proba(data).argmax(-1)
 
     def score(self, data: Data, mask: Tensor | None = None) -> float:
-        """Return the accuracy on the labelled nodes of ``mask`` (default: ``data.test_mask``)."""
-        mask = data.test_mask if mask is None else mask
+        """Return the accuracy on the labelled nodes of ``mask``.
+
+        The default is ``data.test_mask``, or the test nodes of the split that :meth:`fit` makes of
+        a graph without masks.
+        """
+        if mask is None:
+            mask = inputs.with_split(data, self.seed).get("test_mask")
+        if mask is None:
+            raise UserError("the graph has no test_mask: pass the nodes to score as mask")
         nodes = mask & (data.y >= 0).cpu()
         if not bool(nodes.any()):
             raise UserError("the mask contains no labelled node to score")

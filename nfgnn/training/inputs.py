@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from nfgnn.data import FeatureScaling, observed_part
+from nfgnn.data import FeatureScaling, observed_part, split
 from nfgnn.errors import UserError
 from nfgnn.nn import Scalable, find_model
 from nfgnn.spectral import resolve_basis
@@ -62,6 +62,19 @@ def fingerprint(data: Data) -> str:
         for part in parts:
             digest.update(np.ascontiguousarray(part.cpu().numpy()).data)
     return digest.hexdigest()[:16]
+
+
+def with_split(data: Data, seed: int) -> Data:
+    """Return the graph with one split.
+
+    Masks of one split are kept. A graph without masks, or with those of several splits, is split
+    by its default protocol (:func:`nfgnn.data.default_protocol`).
+    """
+    masks = [data.get(name) for name in ("train_mask", "val_mask", "test_mask")]
+    given = [mask for mask in masks if mask is not None]
+    if given and all(mask.dim() == 1 for mask in given):
+        return data
+    return split(data, seed=seed)
 
 
 def training_graph(data: Data) -> Data:

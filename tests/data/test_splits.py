@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from nfgnn.data import load_dataset, observed_part, split
+from nfgnn.data import default_protocol, load_dataset, observed_part, split
 from nfgnn.errors import UserError
 
 SIZES = [50, 3, 120, 27]
@@ -40,6 +40,38 @@ def test_stratified_keeps_every_class_share(data: Data) -> None:
     assert counts(out, "train_mask") == [30, 1, 72, 16]
     assert counts(out, "val_mask") == [10, 1, 24, 5]
     assert counts(out, "test_mask") == [10, 1, 24, 6]
+
+
+@pytest.mark.parametrize("size", range(1, 60))
+def test_stratified_gives_each_part_a_node_of_every_class_of_three(size: int) -> None:
+    data = Data(y=torch.tensor([0] * size + [1] * 40), num_nodes=size + 40)
+    for seed in range(3):
+        out = split(data, "stratified", seed)
+        found = [counts(out, mask)[0] for mask in ("train_mask", "val_mask", "test_mask")]
+        assert sum(found) == size
+        assert min(found) >= 1 if size >= 3 else found == [size, 0, 0]
+
+
+def test_the_default_protocol_depends_on_where_the_graph_comes_from(data: Data) -> None:
+    assert default_protocol(load_dataset("karate")) == "full"
+    assert default_protocol(load_dataset("mixed", num_nodes=50)) == "full"
+    assert default_protocol(data) == "stratified"
+    assert split(data).protocol == "stratified"
+    own = data.clone()
+    masks = ("train_mask", "val_mask", "test_mask")
+    for mask in masks:
+        own[mask] = torch.zeros(data.num_nodes, dtype=torch.bool)
+    assert default_protocol(own) == "stratified"  # a column without any part
+    own = split(data, "random", 3)
+    assert default_protocol(own) == "public"
+    assert all(torch.equal(split(own)[mask], own[mask]) for mask in masks)
+
+
+def test_an_incomplete_split_is_refused(data: Data) -> None:
+    own = split(data, "random", 3)
+    del own.val_mask
+    with pytest.raises(UserError, match="does not come with val_mask: use another protocol"):
+        split(own)
 
 
 def test_random_ignores_classes(data: Data) -> None:

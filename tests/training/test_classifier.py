@@ -123,9 +123,27 @@ def test_wrong_settings_are_said_in_a_sentence(data: Data, settings, message) ->
 def test_what_is_missing_is_said(data: Data, fitted: NodeClassifier) -> None:
     with pytest.raises(UserError, match="not fitted yet"):
         NodeClassifier().predict(data)
-    with pytest.raises(UserError, match="has no train_mask and no val_mask"):
-        NodeClassifier().fit(load_dataset("mixed", num_nodes=50))
+    without_val = data.clone()
+    del without_val.val_mask
+    with pytest.raises(UserError, match="has no val_mask"):
+        NodeClassifier().fit(without_val)
+    without_test = data.clone()
+    del without_test.test_mask
+    with pytest.raises(UserError, match="has no test_mask"):
+        fitted.score(without_test)
     with pytest.raises(UserError, match="trained on 32 features, this graph has 34"):
         fitted.predict(load_dataset("karate"))
     with pytest.raises(UserError, match="has no polynomial filter"):
         NodeClassifier("MLP", epochs=1).fit(data).coefficients(data)
+
+
+@pytest.mark.parametrize(("registered", "protocol"), [(True, "full"), (False, "stratified")])
+def test_a_graph_without_masks_is_split_by_the_default_protocol(registered, protocol) -> None:
+    data = load_dataset("mixed", num_nodes=100)
+    data.registered = registered
+    fitted = NodeClassifier("MLP", preset="none", seed=2, epochs=5).fit(data)
+    explicit = split(data, protocol, 2)
+    expected = NodeClassifier("MLP", preset="none", seed=2, epochs=5).fit(explicit)
+    assert torch.equal(fitted.predict_proba(data), expected.predict_proba(data))
+    assert fitted.score(data) == expected.score(explicit)
+    assert "train_mask" not in data
