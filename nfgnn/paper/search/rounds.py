@@ -44,7 +44,7 @@ CONTAINED: dict[str, Config] = {
 (BernNet also keeps its coefficients from being negative.)"""
 
 _DRAWS = 24
-_FEWER_DRAWS = {"computers": 4, "photo": 6, "squirrel": 12, "actor": 16}
+_FEWER_DRAWS = {"computers": 4, "photo": 6, "squirrel": 12, "actor": 16, "pubmed": 16}
 _LATE_DRAWS = {"computers": 10, "photo": 12}
 _TINY = ("texas", "cornell", "cornell-genuine")
 
@@ -116,7 +116,7 @@ def seeds_of(cell: Cell, round: str) -> tuple[range, range]:
         return range(5 if round == "smooth" and not cell.is_large else 3), range(10)
     if tiny:
         return range(40), range(100)
-    if cell.dataset in ("computers", "photo"):
+    if cell.dataset in ("computers", "photo", "pubmed"):
         return range(5), range(10)
     return range(10), range(40)
 
