@@ -124,6 +124,7 @@ def _describe(data: "Data", root: Path | None) -> dict[str, Any]:
 
     from nfgnn.analysis import homophily, label_informativeness
     from nfgnn.data import REGISTRY, canonical_name, diagnose
+    from nfgnn.training import resolve_metric
 
     entry = REGISTRY.get(canonical_name(data.name) or "")
     measures = homophily(data.edge_index, data.y)
@@ -141,7 +142,7 @@ def _describe(data: "Data", root: Path | None) -> dict[str, Any]:
         "unlabelled": int((data.y < 0).sum()),
         "homophily": {key: _defined(value) for key, value in measures.items()},
         "label_informativeness": _defined(label_informativeness(data.edge_index, data.y)),
-        "metric": data.metric,
+        "metric": resolve_metric("auto", data).name,
         "source": entry.source if entry else None,
         "licence": entry.licence if entry else None,
         "findings": [asdict(finding) for finding in diagnose(data, root)],
@@ -150,6 +151,8 @@ def _describe(data: "Data", root: Path | None) -> dict[str, Any]:
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
+    from nfgnn.training import find_metric
+
     table = Table(
         box=SIMPLE_HEAD,
         padding=0,
@@ -163,13 +166,15 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         name = row["name"] + (" *" if row["defect"] else "")
         sizes = [f"{row[key]:,}" if row[key] else "–" for key in _SIZES]
-        metric = "ROC-AUC" if row["metric"] == "roc_auc" else row["metric"]
+        metric = find_metric(row["metric"]).title
         download = "available" if row["here"] else f"~{_megabytes(row['download_mb'])}"
         table.add_row(name, *sizes, metric, download)
     console().print(table)
 
 
 def _print_card(card: dict[str, Any]) -> None:
+    from nfgnn.training import find_metric
+
     output = console()
     table = Table(title=card["name"], show_header=False)
     for key in (*_SIZES, "isolated", "unlabelled"):
@@ -177,7 +182,7 @@ def _print_card(card: dict[str, Any]) -> None:
     for key, value in card["homophily"].items():
         table.add_row(f"{key.replace('_', '-')} homophily", _number(value))
     table.add_row("label informativeness", _number(card["label_informativeness"]))
-    table.add_row("metric", card["metric"])
+    table.add_row("metric", find_metric(card["metric"]).title)
     for key in ("source", "licence"):
         if card[key]:
             table.add_row(key, card[key])

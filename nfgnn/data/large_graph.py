@@ -33,7 +33,7 @@ class LargeGraph:
     features: Callable[[int], Iterator[np.ndarray]]
     """Iterate over the features, float32, in blocks of at most the given number of rows."""
     masks: dict[str, np.ndarray] = field(default_factory=dict)
-    metric: str = "accuracy"
+    metric: str = "auto"
 
     @property
     def num_entries(self) -> int:

@@ -135,7 +135,7 @@ def _load_named(name: str, root: str | Path | None, options: dict[str, Any]) -> 
     if options:
         raise UserError(f"{name} has no option {next(iter(options))!r}.")
     if name == "karate":
-        return check_graph(KarateClub()[0], name=name)
+        return check_graph(KarateClub()[0], name=name, metric="accuracy")
     return _load_entry(REGISTRY[name], root)
 
 

@@ -82,7 +82,7 @@ def mixed_graph(
         pattern=torch.from_numpy(pattern.astype(np.int64)),
         class_names=[f"class {c}" for c in range(num_classes)],
     )
-    data = check_graph(data, name="mixed")
+    data = check_graph(data, name="mixed", metric="accuracy")
     data.notes = []  # duplicates are part of the model, not an issue of the data
     return data
 

@@ -38,7 +38,7 @@ def check_graph(
     data: Data,
     *,
     name: str | None = None,
-    metric: str = "accuracy",
+    metric: str = "auto",
     need_labels: bool = True,
     where: str | None = None,
     sorted_edges: bool = False,
@@ -48,7 +48,8 @@ def check_graph(
     Args:
         data: the graph; it is not modified.
         name: name of the graph, by default ``data.name``.
-        metric: the metric of predictions, unless ``data.metric`` is set.
+        metric: the official metric of predictions, unless ``data.metric`` is set; ``"auto"`` for a
+            graph without one.
         need_labels: refuse a graph without two classes; ``False`` for a graph to predict on.
         where: the place that error messages name, by default the graph's name.
         sorted_edges: the edges are already undirected, sorted and unique, and must not be copied

@@ -72,7 +72,7 @@ class MemorySource:
         self.data = data
         self.source = source
         self.name = str(data.get("name") or "graph")
-        self.metric = str(data.get("metric") or "accuracy")
+        self.metric = str(data.get("metric") or "auto")
         self.num_nodes, self.num_features = data.x.shape
         self.num_entries = data.edge_index.shape[1]
         self.y: np.ndarray = data.y.numpy()

@@ -20,7 +20,15 @@ from nfgnn.training.executors.ray_train import train_on_ray
 from nfgnn.training.experiment import Experiment, run_experiment
 from nfgnn.training.history import History
 from nfgnn.training.inputs import fingerprint, resolve_config
-from nfgnn.training.metrics import accuracy, scores, summarise
+from nfgnn.training.metrics import (
+    METRICS,
+    Metric,
+    accuracy,
+    find_metric,
+    resolve_metric,
+    scores,
+    summarise,
+)
 from nfgnn.training.minibatch import fit_rows
 from nfgnn.training.predict_new_nodes import predict_new_nodes
 from nfgnn.training.predictions import prediction_table, write_table
@@ -43,6 +51,7 @@ from nfgnn.training.settings import SETTINGS, check_setting
 from nfgnn.training.whole_graph import fit
 
 __all__ = [
+    "METRICS",
     "SETTINGS",
     "Executor",
     "Experiment",
@@ -51,6 +60,7 @@ __all__ = [
     "History",
     "InMemory",
     "InProcess",
+    "Metric",
     "NodeClassifier",
     "ProcessPool",
     "RayTasks",
@@ -69,6 +79,7 @@ __all__ = [
     "device_name",
     "execute",
     "export_records",
+    "find_metric",
     "fingerprint",
     "fit",
     "fit_rows",
@@ -85,6 +96,7 @@ __all__ = [
     "read_summary",
     "resolve_config",
     "resolve_device",
+    "resolve_metric",
     "run_experiment",
     "scores",
     "summarise",

@@ -16,7 +16,7 @@ from nfgnn.training.device import device_name, resolve_device
 from nfgnn.training.distributed import ProcessGroup, restarted_by_torchrun
 from nfgnn.training.execution import Executor, Work, execute, raise_first
 from nfgnn.training.executors.torchrun import Torchrun, check_distributable, follow
-from nfgnn.training.metrics import check_metric
+from nfgnn.training.metrics import resolve_metric
 from nfgnn.training.records.run_folder import RunFolder, holds_finished_runs, read_summary
 from nfgnn.training.run import Graph, RunSpec
 
@@ -51,7 +51,7 @@ class Experiment:
         """Raise a UserError for invalid input, before anything is trained or written."""
         data = self.graph.data
         split(data, self.protocol, self.seeds[0])
-        check_metric(data)
+        resolve_metric("auto", data)
         inputs.fit_scaling(data, self.config.training.features)
         inputs.check_model(self.config.build(*inputs.sizes(data)), data)
         resolve_device(self.device)

@@ -21,7 +21,7 @@ def graph(**changes: object) -> Data:
 def test_a_valid_graph_passes_unchanged() -> None:
     data = check_graph(graph(), name="good")
     assert torch.equal(data.edge_index, graph().edge_index)
-    assert (data.name, data.metric, data.notes) == ("good", "accuracy", [])
+    assert (data.name, data.metric, data.notes) == ("good", "auto", [])
     assert (data.num_nodes, data.num_features, data.num_classes) == (4, 4, 2)
     assert data.class_names == ["0", "1"]
 

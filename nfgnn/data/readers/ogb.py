@@ -69,6 +69,7 @@ def open_papers100m(folder: Path, files: tuple[str, ...]) -> LargeGraph:
         edges=edge_blocks(edges, _PAPERS),
         features=lambda rows: row_blocks(x, rows, _PAPERS),
         masks=_split_masks(folder, files, len(x)),
+        metric="accuracy",
     )
 
 
