@@ -123,10 +123,10 @@ def _describe(data: "Data", root: Path | None) -> dict[str, Any]:
     import torch
 
     from nfgnn.analysis import homophily, label_informativeness
-    from nfgnn.data import REGISTRY, canonical_name, diagnose
+    from nfgnn.data import REGISTRY, diagnose
     from nfgnn.training import resolve_metric
 
-    entry = REGISTRY.get(canonical_name(data.name) or "")
+    entry = REGISTRY.get(data.get("registered_name") or "")
     measures = homophily(data.edge_index, data.y)
     degree = torch.bincount(data.edge_index[0], minlength=data.num_nodes)
     labelled = data.y[data.y >= 0]

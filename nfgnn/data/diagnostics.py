@@ -99,8 +99,9 @@ def _same_nodes(data: Data, root: str | Path | None) -> list[Finding]:
     """Compare with the available data sets of this size: features and labels, in any order."""
     size = (data.num_nodes, data.num_features)
     findings: list[Finding] = []
+    known = data.get("registered_name")
     for other in REGISTRY.values():
-        if other.name == data.name or (other.nodes, other.features) != size:
+        if other.name == known or (other.nodes, other.features) != size:
             continue
         try:
             same = is_available(other, root) and _equal_nodes(data, load_dataset(other.name, root))

@@ -34,6 +34,8 @@ class LargeGraph:
     """Iterate over the features, float32, in blocks of at most the given number of rows."""
     masks: dict[str, np.ndarray] = field(default_factory=dict)
     metric: str = "auto"
+    registered_name: str = ""
+    """The data set that it was opened as; empty for a graph of the user."""
 
     @property
     def num_entries(self) -> int:

@@ -1,7 +1,7 @@
 """``load_dataset`` and ``open_large``: from any source to one validated graph."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.datasets import KarateClub
 
 from nfgnn.data.download import download, find_raw_files
+from nfgnn.data.fingerprints import known_fingerprints, recognise
 from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.messages import first_line
 from nfgnn.data.processed_cache import load_processed, save_processed
@@ -59,20 +60,47 @@ def load_dataset(
 
     Returns:
         The graph as :func:`nfgnn.data.check_graph` returns it; ``data.notes`` lists what was fixed.
+        ``data.registered_name`` is set if the graph is a registered data set: by the name that it
+        was loaded under, or by its content, never by the name of a file. It selects the preset.
     """
     if "nodes" in options or "edges" in options:
         nodes = options.pop("nodes", None)
         edges = options.pop("edges", None)
         data = from_frames(nodes, edges, _columns(options))
-        return check_graph(data, need_labels=need_labels, where="the data frames")
+        return _recognised(check_graph(data, need_labels=need_labels, where="the data frames"))
     if isinstance(source, str | Path):
         name = registered_name(source)
         if name is not None:
             data = _load_named(name, root, options)
             data.registered = True
+            data.registered_name = name
             return data
-        return _load_path(expand_user(source), str(source), need_labels, _columns(options))
-    return _load_object(source, need_labels, options)
+        path = expand_user(source)
+        return _recognised(_load_path(path, str(source), need_labels, _columns(options)))
+    data = _recognised(_load_object(source, need_labels, options))
+    _keep_name(source, data)
+    return data
+
+
+def _recognised(data: Data) -> Data:
+    """Set the registered name of a graph that has the content of a registered data set."""
+    name = recognise(data)
+    if name is not None:
+        data.registered_name = name
+        data.metric = REGISTRY[name].metric
+        data.notes = [
+            *data.notes,
+            f"the graph has the content of the data set {name}, whose presets apply",
+        ]
+    return data
+
+
+def _keep_name(source: Any, data: Data) -> None:
+    """Keep the name that a ``Data`` was loaded under, if its content cannot confirm the name."""
+    if isinstance(source, Data) and data.get("registered_name") is None:
+        name = source.get("registered_name")
+        if name is not None and name not in known_fingerprints():
+            data.registered_name = name
 
 
 def registered_name(source: str | Path) -> str | None:
@@ -107,7 +135,9 @@ def open_large(
     if entry is None or entry.large_reader is None:
         return None
     folder = find_raw_files(entry, root)
-    return None if folder is None else entry.large_reader(folder, entry.required)
+    if folder is None:
+        return None
+    return replace(entry.large_reader(folder, entry.required), registered_name=entry.name)
 
 
 def loaded_bytes(source: str | Path, root: str | Path | None = None) -> int:

@@ -11,7 +11,8 @@ What can be fixed is fixed and reported in ``data.notes``; everything else raise
   only.
 - ``name``, ``metric`` and ``notes``; ``node_ids`` and ``feature_names`` if the source has them.
 
-:func:`nfgnn.data.load_dataset` adds ``registered = True`` to a graph that it loads by its name.
+:func:`nfgnn.data.load_dataset` adds ``registered = True`` to a graph that it loads by its name, and
+``registered_name`` to one that it loads by its name or that has the content of a data set.
 """
 
 from typing import Any
@@ -31,7 +32,7 @@ from nfgnn.errors import UserError
 MASKS = ("train_mask", "val_mask", "test_mask")
 _CHECKED = {"x", "edge_index", "edge_weight", "y", *MASKS}
 _BYTES_PER_NODE = 64  # for labels, row pointers and degrees during validation
-_DESCRIPTION = {"class_names", "num_classes", "name", "metric", "notes"}
+_DESCRIPTION = {"class_names", "num_classes", "name", "registered_name", "metric", "notes"}
 
 
 def check_graph(

@@ -119,7 +119,8 @@ class TrainedModels:
         protocol = "semi" if dataset in _SEMI_SUPERVISED else "full"
         options = {**self._settings, **settings}
         graph = self.source(dataset)
-        config = RunConfig.resolve(model, options, graph.name, protocol, "paper")
+        name = graph.data.get("registered_name")
+        config = RunConfig.resolve(model, options, name, protocol, "paper")
         seeds = range(FIRST_REPORT_SEED, FIRST_REPORT_SEED + (runs or self.runs))
         specs = [RunSpec(graph, protocol, seed, config) for seed in seeds]
         if self._fits.missing(specs):

@@ -62,6 +62,8 @@ class Manifest:
     """For each file, the checksums of its blocks (array data without the header)."""
     samples: list[str] = field(default_factory=list)
     """For each block of ``terms.npy``, the checksum of a sample of it; none in older stores."""
+    registered_name: str = ""
+    """The registered data set that the graph is; empty for a graph of the user."""
     format: int = FORMAT
     kind: str = KIND
 
@@ -110,7 +112,9 @@ class Manifest:
         # Older stores have neither a checksum nor a kind.
         if (expected is not None or "kind" in content) and expected != _digest(content):
             raise ValueError("its checksum differs")
-        content = {"samples": [], "kind": KIND, **content}
+        # In older stores the name of the graph selects the preset, as it did then.
+        old = {"samples": [], "kind": KIND, "registered_name": content["dataset"]}
+        content = {**old, **content}
         manifest = cls(**{item.name: content[item.name] for item in fields(cls)})
         for item in fields(cls):
             allowed = _TYPES.get(item.type, (object,))

@@ -208,6 +208,7 @@ def _finish(source: Source, workspace: Workspace, folder: Path, report: Report) 
             self_loops=settings.self_loops,
             lambda_max=settings.lambda_max,
             dataset=source.name,
+            registered_name=source.registered_name,
             metric=source.metric,
             source=source.source,
             fingerprint=workspace.fingerprint,

@@ -28,6 +28,10 @@ class Source(Protocol):
     @property
     def name(self) -> str: ...
     @property
+    def registered_name(self) -> str:
+        """The registered data set that the graph is; empty for a graph of the user."""
+
+    @property
     def source(self) -> str: ...
     @property
     def fingerprint(self) -> str: ...
@@ -72,6 +76,7 @@ class MemorySource:
         self.data = data
         self.source = source
         self.name = str(data.get("name") or "graph")
+        self.registered_name = str(data.get("registered_name") or "")
         self.metric = str(data.get("metric") or "auto")
         self.num_nodes, self.num_features = data.x.shape
         self.num_entries = data.edge_index.shape[1]

@@ -118,6 +118,7 @@ class Store:
         data.class_names = manifest.class_names
         data.num_classes = manifest.num_classes
         data.name = manifest.dataset
+        data.registered_name = manifest.registered_name or None
         data.metric = manifest.metric
         data.registered = registered_name(manifest.source) is not None
         data.node_ids = self.nodes.numpy()
@@ -254,6 +255,7 @@ class Description(TypedDict, total=False):
     self_loops: bool
     lambda_max: float
     dataset: str
+    registered_name: str
     metric: str
     source: str
     fingerprint: str
@@ -343,6 +345,7 @@ class StoreWriter:
             block_rows=self.block_rows,
             checksums=checksums,
             samples=self._samples(),
+            registered_name=about.get("registered_name", ""),
         )
         manifest.save(self.folder)
         sync_file(self.folder)
@@ -376,7 +379,7 @@ def write_store(
         dtype: number type on disk.
         **about: fields of the manifest: ``basis``, ``self_loops``, ``lambda_max``, ``scaling`` of
             the features, ``num_nodes`` of the whole graph, ``class_names``, ``dataset``,
-            ``metric``, ``source``, ``fingerprint``.
+            ``registered_name``, ``metric``, ``source``, ``fingerprint``.
     """
     rows, orders, features = terms.shape
     row_nodes = np.arange(rows) if nodes is None else nodes.numpy()

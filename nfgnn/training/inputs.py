@@ -115,7 +115,7 @@ def resolve_config(
     See :meth:`RunConfig.resolve`. A store adds the settings that its terms were computed with.
     """
     store = store_of(data)
-    name = data.get("name")
+    name = data.get("registered_name")
     if store is None:
         return RunConfig.resolve(model, settings, name, protocol, preset)
     entry = find_model(model)
