@@ -2,9 +2,10 @@ r"""The built-in synthetic graph: a contextual stochastic block model with mixed
 
 Every node has a class and a **local pattern**: nodes of pattern 0 are homophilic, nodes of pattern
 1 heterophilic, and nodes of pattern 2 have random neighbourhoods. Edges join nodes of the same
-pattern, so that a whole neighbourhood follows one pattern. An edge stays within the class with
-probability ``homophily[pattern]`` (:math:`1/C` for pattern 2) and otherwise goes to one of the
-other classes, chosen uniformly. Features are
+pattern, so that a whole neighbourhood follows one pattern; only a share ``crossing`` of them, 0 by
+default, joins nodes of different patterns. An edge is drawn from one of its nodes. It stays within
+the class with probability ``homophily[pattern]`` of that node (:math:`1/C` for pattern 2) and
+otherwise goes to one of the other classes, chosen uniformly. Features are
 
 .. math::
     x_i = s \, \tfrac{\sqrt{f}}{2} \, \mu_{y_i} + \varepsilon_i, \qquad \varepsilon_i \sim
@@ -33,6 +34,7 @@ def mixed_graph(
     shares: Sequence[float] = (0.5, 0.5, 0.0),
     homophily: Sequence[float] = (0.7, 0.0),
     seed: int = 0,
+    crossing: float = 0.0,
 ) -> Data:
     """Generate the graph. The same arguments give the same graph on every machine.
 
@@ -46,6 +48,8 @@ def mixed_graph(
         homophily: probability that an edge stays in its class, for the homophilic and the
             heterophilic pattern.
         seed: seed of the random numbers.
+        crossing: share of the edges that join nodes of different patterns. The other pattern is
+            drawn in proportion to its number of nodes.
 
     Returns:
         A validated graph; ``data.pattern`` is the true local pattern (0, 1, 2) of every node.
@@ -66,11 +70,15 @@ def mixed_graph(
             "mixed: homophily must be two probabilities (homophilic, heterophilic); "
             f"got {homophily}."
         )
+    if not 0 <= crossing <= 1:
+        raise UserError(f"mixed: crossing must be a share from 0 to 1; got {crossing}.")
     rng = np.random.default_rng(seed)
     y = rng.integers(0, num_classes, num_nodes)
     pattern = rng.choice(3, num_nodes, p=np.asarray(shares, dtype=float) / sum(shares))
     stay = np.array([*homophily, 1 / num_classes])[pattern]
-    edge_index = _draw_edges(rng, y, pattern, stay, num_classes, degree)
+    if crossing and len(np.unique(pattern)) < 2:
+        raise UserError("mixed: crossing edges need two patterns, but all nodes have the same one.")
+    edge_index = _draw_edges(rng, y, pattern, stay, num_classes, degree, crossing)
     means = rng.standard_normal((num_classes, num_features))
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     noise = rng.standard_normal((num_nodes, num_features))
@@ -83,6 +91,7 @@ def mixed_graph(
         class_names=[f"class {c}" for c in range(num_classes)],
     )
     data = check_graph(data, name="mixed", metric="accuracy")
+    data.registered_name = "mixed"
     data.notes = []  # duplicates are part of the model, not an issue of the data
     return data
 
@@ -94,12 +103,20 @@ def _draw_edges(
     stay: np.ndarray,
     num_classes: int,
     degree: float,
+    crossing: float,
 ) -> np.ndarray:
-    """Draw Poisson(degree / 2) partners per node, of its pattern and of a drawn class."""
+    """Draw Poisson(degree / 2) partners per node, of its pattern and of a drawn class.
+
+    A share ``crossing`` of the partners, chosen at random, has another pattern.
+    """
     source = np.repeat(np.arange(len(y)), rng.poisson(degree / 2, len(y)))
     same_class = rng.random(len(source)) < stay[source]
     shift = np.where(same_class, 0, 1 + rng.integers(0, num_classes - 1, len(source)))
-    wanted = pattern[source] * num_classes + (y[source] + shift) % num_classes
+    wanted_pattern = pattern[source]
+    if crossing:  # without crossing edges no random number is drawn
+        edges = rng.choice(len(source), round(crossing * len(source)), replace=False)
+        wanted_pattern[edges] = _other_pattern(rng, pattern, wanted_pattern[edges])
+    wanted = wanted_pattern * num_classes + (y[source] + shift) % num_classes
     # Nodes sorted by (pattern, class): a partner is a random place within the wanted group.
     group = pattern * num_classes + y
     members = np.argsort(group, kind="stable")
@@ -108,3 +125,14 @@ def _draw_edges(
     place = start[wanted] + (rng.random(len(source)) * size[wanted]).astype(np.int64)
     possible = size[wanted] > 0
     return np.stack([source[possible], members[place[possible]]]).astype(np.int64)
+
+
+def _other_pattern(rng: np.random.Generator, pattern: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Draw a pattern that differs from ``own``, in proportion to the numbers of nodes."""
+    size = np.bincount(pattern, minlength=3)
+    others = np.tile(size, (len(own), 1))
+    others[np.arange(len(own)), own] = 0
+    bounds = np.cumsum(others, axis=1)
+    drawn = rng.random(len(own)) * bounds[:, -1]
+    chosen: np.ndarray = (bounds <= drawn[:, None]).sum(axis=1)
+    return chosen

@@ -46,7 +46,7 @@ def test_scores_per_pattern_add_up() -> None:
 
 def test_markdown_shows_mean_and_interval() -> None:
     tables = {"A graph": [{"model": "MLP", "all": summarise([0.5, 0.6])}]}
-    assert "| MLP | 55.00 ± 63.53 |" in markdown(tables, "command")
+    assert "| MLP | 55.00 ± 63.53 |" in markdown(tables, "command", "machine")
 
 
 def test_study_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
