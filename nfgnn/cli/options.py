@@ -109,6 +109,21 @@ def validate_basis(given: str) -> str:
     return given
 
 
+def validate_preset(given: str) -> str:
+    """Refuse a preset that is neither a kind nor an existing TOML file."""
+    if not Path(given).suffix:
+        if given.lower() not in PRESETS.by_lower:
+            raise UserError(
+                f"there is no preset '{given}': choose one of {', '.join(PRESETS.by_lower)}, or a "
+                f".toml file{suggestion(given, PRESETS.by_lower)}"
+            )
+        return given.lower()
+    with writing(Path(given)):
+        if not expand_user(given).is_file():
+            raise UserError(f"there is no preset file {given}: check the path")
+    return given
+
+
 def check_output_folder(folder: Path | None) -> None:
     """Refuse a folder that cannot be created, because a file is in the way."""
     if folder is None:

@@ -18,6 +18,12 @@ def _validate_items(given: list[str]) -> list[str]:
     return [item for item in map(_ITEMS.validate, given) if item]
 
 
+def _validate_preset(given: str | None) -> str | None:
+    if given is not None and Path(given).suffix:
+        return options.validate_preset(given)
+    return _PRESETS.validate(given)
+
+
 @app.command(epilog="Example:  nfgnn reproduce full --datasets texas,cornell --runs 10 --root DATA")
 def reproduce(
     items: Annotated[
@@ -63,8 +69,9 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="PRESET",
-            help="best or paper, for rows without a preset of their own.",
-            callback=_PRESETS.validate,
+            help="best or paper, for rows without a preset of their own; or a file of `nfgnn tune` "
+            "(FILE.toml), which adds a row.",
+            callback=_validate_preset,
             autocompletion=_PRESETS.complete,
             rich_help_panel=options.MODEL,
         ),

@@ -17,7 +17,8 @@ app = typer.Typer()
 
 
 @app.command(
-    epilog="Example:  nfgnn train texas --root DATA --runs 10 --set K=5 --set lr=0.05",
+    epilog="Example:  nfgnn train texas --root DATA --runs 10 --set K=5 --set lr=0.05   ·   "
+    "nfgnn train my-graph/ --preset tuned.toml",
 )
 def train(
     dataset: options.Dataset = "mixed",
@@ -56,8 +57,9 @@ def train(
         str,
         typer.Option(
             metavar="PRESET",
-            help="Source of the hyper-parameters: best, paper or none.",
-            callback=options.PRESETS.validate,
+            help="Source of the hyper-parameters: best, paper, none, or a file that `nfgnn tune` "
+            "has written (FILE.toml), which also names the model.",
+            callback=options.validate_preset,
             autocompletion=options.PRESETS.complete,
             rich_help_panel=options.MODEL,
         ),
@@ -109,7 +111,9 @@ def train(
         run_experiment,
         train_on_ray,
     )
+    from nfgnn.training.presets import preset_model
 
+    model = model or preset_model(preset)
     model = model or ("ScalableNFGNN" if is_store(dataset) else "NFGNN")
     _check_settings(model, settings, dataset, protocol, preset, device)
     data = load_graph(dataset, root, column)

@@ -1,6 +1,7 @@
 """``nfgnn tune``: search hyper-parameters."""
 
 import json
+import shlex
 import time
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +18,7 @@ _SHIPPED = "Presets of the package"
 
 @app.command(
     epilog="Example:  nfgnn tune texas --root DATA --trials 40 --out texas.toml   ·   "
-    "nfgnn tune --presets --missing",
+    "nfgnn train texas --root DATA --preset texas.toml   ·   nfgnn tune --presets --missing",
 )
 def tune(
     dataset: Annotated[
@@ -75,7 +76,8 @@ def tune(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="File for the table of settings. Default: standard output.",
+            help="Preset file to write, for `nfgnn train --preset FILE.toml`. Default: standard "
+            "output.",
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
@@ -126,7 +128,7 @@ def tune(
         typer.Option(help="File of all configurations tried.", rich_help_panel=_SHIPPED),
     ] = Path("results/search.parquet"),
 ) -> None:
-    """Select hyper-parameters by validation accuracy, and write them as a table of a preset."""
+    """Select hyper-parameters by validation accuracy, and write them as a preset file."""
     if presets:
         if dataset is not None:
             raise UserError("--presets searches all graphs: leave DATASET out, or choose --cells")
@@ -178,6 +180,7 @@ def tune(
     )
     command += "".join(f" --set {item}" for item in set_ or [])
     table = preset_table(search, outcome, command)
+    train = _train_command(dataset, protocol, root, column, out)
     if out is not None:
         with writing(out):
             out.parent.mkdir(parents=True, exist_ok=True)
@@ -190,17 +193,33 @@ def tune(
             "preset": preset,
             "seeds": chosen_seeds,
             "trials": len(outcome.trials) - 1,
-            "settings": {**outcome.best.settings, **settings},
+            "settings": search.config(outcome.best.settings).settings(),
             "val_accuracy": outcome.best.val_accuracy,
             "val_loss": outcome.best.val_loss,
             "preset_val_accuracy": outcome.trials[0].val_accuracy,
             "seconds": time.perf_counter() - start,
             "table": table,
             "out": None if out is None else str(out),
+            "train": train,
         }
         print(json.dumps(result))
     elif out is None:
         print(table, end="")
+    else:
+        print(f"written: {out}\ntrain with it: {train}")
+
+
+def _train_command(
+    dataset: str, protocol: str, root: Path | None, columns: list[str] | None, out: Path | None
+) -> str:
+    """Return the command that trains with the preset file."""
+    words = ["nfgnn", "train", dataset, "--protocol", protocol, "--preset"]
+    words.append("FILE.toml" if out is None else str(out))
+    if root is not None:
+        words += ["--root", str(root)]
+    for column in columns or []:
+        words += ["--column", column]
+    return shlex.join(words)
 
 
 def _search_presets(

@@ -10,6 +10,7 @@ from nfgnn.data import canonical_name
 from nfgnn.errors import UserError
 from nfgnn.paper.table_registry import TABLES, Column, Row, TableSpec
 from nfgnn.training import RunConfig
+from nfgnn.training.presets import is_preset_file, preset_model
 
 FIRST_REPORT_SEED = 1000
 """Reported runs use split seeds from here on. Settings are chosen on smaller ones."""
@@ -52,7 +53,8 @@ def make_plan(
         models: its rows, by model or label.
         runs: number of seeds, from ``seed`` on; that of the table by default.
         seed: the first seed.
-        preset: ``"best"`` or ``"paper"`` for rows without a kind of their own.
+        preset: ``"best"`` or ``"paper"`` for rows without a kind of their own; or a preset file,
+            which adds a row with its configuration.
         settings: override settings of every configuration.
     """
     if name not in TABLES:
@@ -65,9 +67,14 @@ def make_plan(
     spec = TABLES[name]
     columns = _select_columns(spec, datasets)
     rows = _select_rows(name, spec, models)
+    kind_of_table = spec.preset
+    if preset is not None and is_preset_file(preset):
+        rows += (_preset_row(preset),)
+    elif preset is not None:
+        kind_of_table = preset
     configs = {}
     for row in rows:
-        kind = row.preset or preset or spec.preset
+        kind = row.preset or kind_of_table
         values = {**row.settings, **(settings or {})}
         for column in columns:
             configs[row.label, column] = RunConfig.resolve(
@@ -116,6 +123,16 @@ def _select_rows(name: str, spec: TableSpec, models: Sequence[str] | None) -> tu
             choices = ", ".join(dict.fromkeys(row.model for row in spec.rows))
             raise UserError(f"'{name}' has no model '{model}': choose from {choices}")
     return tuple(row for row in spec.rows if any(_matches(row, model) for model in models))
+
+
+def _preset_row(path: str) -> Row:
+    """Return the row of a preset file."""
+    model = preset_model(path)
+    if model is None:
+        raise UserError(
+            f'{path} does not name its model: add a line such as model = "NFGNN" at its top'
+        )
+    return Row(f"{model} ({Path(path).name})", model, path)
 
 
 def _matches(row: Row, model: str) -> bool:

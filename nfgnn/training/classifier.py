@@ -23,6 +23,7 @@ from nfgnn.training.device import resolve_device
 from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.metrics import accuracy
 from nfgnn.training.minibatch import fit_rows
+from nfgnn.training.presets import read_preset_file
 from nfgnn.training.whole_graph import fit
 
 _ARGUMENTS = ("model", "preset", "seed", "device")
@@ -38,7 +39,8 @@ class NodeClassifier:
     Args:
         model: name of the model, see ``nfgnn models``.
         preset: ``"best"``, ``"paper"`` or ``"none"``: the source of hyper-parameters that are not
-            given (:mod:`nfgnn.training.presets`, by dataset and protocol of the fitted graph).
+            given (:mod:`nfgnn.training.presets`, by dataset and protocol of the fitted graph); or
+            the path of a preset file (``.toml``).
         seed: seed of the initial weights and of dropout.
         device: ``"auto"`` uses a GPU if one is available.
         **settings: hyper-parameters of the model (``K``, ``rank``, ``basis``, ``dropout``, …) and
@@ -85,6 +87,25 @@ class NodeClassifier:
         self.settings = {k: v for k, v in config.to_dict().items() if k != "model"}
         self._config = config
         return self
+
+    @classmethod
+    def from_preset(
+        cls, path: str | Path, *, seed: int = 0, device: str = "auto", **settings: Any
+    ) -> "NodeClassifier":
+        """Return a classifier with the model and the settings of a preset file.
+
+        Args:
+            path: a TOML file, as ``nfgnn tune --out FILE.toml`` writes it. It must name its model.
+            seed, device: as for the constructor.
+            **settings: settings that override those of the file.
+        """
+        file = read_preset_file(path)
+        if file.model is None:
+            raise UserError(
+                f'{path} does not name its model: add a line such as model = "NFGNN" at its top, '
+                "or pass the file as NodeClassifier(model, preset=path)"
+            )
+        return cls(file.model, preset=str(path), seed=seed, device=device, **settings)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all arguments."""

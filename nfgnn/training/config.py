@@ -7,7 +7,7 @@ from typing import Any
 
 from nfgnn.errors import UserError, suggestion
 from nfgnn.nn import GATES, NodeModel, find_model
-from nfgnn.training.presets import preset
+from nfgnn.training.presets import PresetFile, is_preset_file, preset, read_preset_file
 from nfgnn.training.settings import check_setting
 
 _OMITTED_IF_ZERO = ("batch_size", "label_smoothing")
@@ -70,6 +70,7 @@ class RunConfig:
             model: name of the model.
             settings: hyper-parameters of the model and of the training.
             dataset, protocol, kind: select the preset: see :func:`nfgnn.training.presets.preset`.
+                ``kind`` may also be the path of a preset file.
         """
         entry = find_model(model)
         hyper_defaults = {
@@ -80,8 +81,13 @@ class RunConfig:
         training_defaults = {f.name: f.default for f in fields(TrainingConfig)}
         defaults = {**hyper_defaults, **training_defaults}
         given = _checked(entry.name, settings, defaults)
-        chosen = _applicable(preset(entry.name, dataset, protocol, kind), given)
-        values = _checked(entry.name, chosen, defaults) | given
+        file = None
+        if is_preset_file(kind):
+            file = read_preset_file(kind)
+            chosen = file.settings_of(entry.name)
+        else:
+            chosen = preset(entry.name, dataset, protocol, kind)
+        values = _checked(entry.name, _applicable(chosen, given), defaults, file) | given
         hyper = {key: values.get(key, default) for key, default in hyper_defaults.items()}
         training = {key: value for key, value in values.items() if key in training_defaults}
         return cls(entry.name, hyper, TrainingConfig(**training))
@@ -138,13 +144,25 @@ def _applicable(preset: dict[str, Any], settings: Mapping[str, Any]) -> dict[str
 
 
 def _checked(
-    model: str, settings: Mapping[str, Any], defaults: Mapping[str, Any]
+    model: str,
+    settings: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    file: PresetFile | None = None,
 ) -> dict[str, Any]:
-    """Return settings as their declared types; refuse unknown names and invalid values."""
-    for key in settings:
+    """Return settings as their declared types; refuse unknown names and invalid values.
+
+    Messages name the line of ``file`` if the settings are from a preset file.
+    """
+    checked = {}
+    for key, value in settings.items():
+        place = "" if file is None else file.place(key)
         if key not in defaults:
             raise UserError(
-                f"{model} has no setting '{key}': choose one of {', '.join(defaults)}"
+                f"{place}{model} has no setting '{key}': choose one of {', '.join(defaults)}"
                 f"{suggestion(key, defaults)}"
             )
-    return {key: check_setting(key, value, defaults[key]) for key, value in settings.items()}
+        try:
+            checked[key] = check_setting(key, value, defaults[key])
+        except UserError as error:
+            raise UserError(f"{place}{error}") from None
+    return checked

@@ -57,7 +57,7 @@ class Search:
     def config(self, settings: Mapping[str, Any]) -> RunConfig:
         """Return the preset with these settings over it."""
         values = {**settings, **self.fixed}
-        name = self.data.get("name")
+        name = self.data.get("registered_name")
         return RunConfig.resolve(self.model, values, name, self.protocol, self.kind)
 
     def check(self) -> None:
@@ -193,8 +193,13 @@ def _suggest(trial: Any, name: str, count: int) -> int:
 
 
 def preset_table(search: Search, outcome: Outcome, command: str) -> str:
-    """Return the best settings as a table of a preset file, with a comment on their choice."""
+    """Return the best configuration as a preset file, with a comment on its choice.
+
+    Every setting is written, so that the file gives the same configuration on any graph and after
+    the defaults of a later version have changed.
+    """
     best = outcome.best
+    config = search.config(best.settings)
     before = outcome.trials[0]
     seeds = ", ".join(map(str, search.seeds))
     path = ["paper"] if search.kind == "paper" else []
@@ -204,16 +209,19 @@ def preset_table(search: Search, outcome: Outcome, command: str) -> str:
         f"# Mean validation accuracy on split seeds {seeds}: {100 * best.val_accuracy:.2f} %;",
         f"# the preset before: {100 * before.val_accuracy:.2f} %. "
         f"Best of {len(outcome.trials)} settings.",
+        toml_values({"model": config.model}, "\n"),
+        "",
         f"[{'.'.join(_toml_key(part) for part in path)}]",
-        toml_values({**best.settings, **search.fixed}, "\n"),
+        toml_values(config.settings(), "\n"),
         "",
     ]
     return "\n".join(lines)
 
 
 def toml_values(settings: Mapping[str, Any], separator: str) -> str:
-    """Return ``key = value`` for every setting, in TOML."""
-    return separator.join(f"{name} = {json.dumps(value)}" for name, value in settings.items())
+    """Return ``key = value`` for every setting, in TOML, which cannot express ``None``."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    return separator.join(f"{name} = {json.dumps(value)}" for name, value in given.items())
 
 
 def _toml_key(text: str) -> str:

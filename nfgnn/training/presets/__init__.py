@@ -1,5 +1,9 @@
 """Validated hyper-parameters: one TOML file per model, and the functions that read them.
 
+Tables are selected by the registered name of the graph (``data.registered_name``), which
+:func:`nfgnn.data.load_dataset` sets by the content of a graph and never by the name of a file.
+:mod:`~nfgnn.training.presets.preset_file` reads a preset file of the user.
+
 A file has a table ``[default]`` and tables per protocol and dataset (``[full.texas]``,
 ``[semi.cora]``, …). Where the best form of a model differs from the form in its paper, the same
 tables exist under ``[paper]``. Later tables override earlier ones. ``paper_like = "other"`` takes
@@ -13,7 +17,13 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
-from nfgnn.errors import unknown_name
+from nfgnn.errors import UserError, suggestion
+from nfgnn.training.presets.preset_file import (
+    PresetFile,
+    is_preset_file,
+    preset_model,
+    read_preset_file,
+)
 
 KINDS = ("best", "paper", "none")
 GATE_KINDS = ("term", "agreement")
@@ -35,7 +45,10 @@ def preset(
             for the best one with that gate.
     """
     if kind not in KINDS + GATE_KINDS:
-        raise unknown_name("preset", kind, KINDS)
+        raise UserError(
+            f"there is no preset '{kind}': choose one of {', '.join(KINDS)}, or a .toml file"
+            f"{suggestion(kind, KINDS)}"
+        )
     tables = preset_tables(model) if kind != "none" else {}
     if kind != "best":
         tables = tables.get(kind, tables)
@@ -61,3 +74,16 @@ def preset_tables(model: str) -> dict[str, Any]:
     if "paper_like" in tables:
         tables["paper"] = preset_tables(tables.pop("paper_like"))["paper"]
     return tables
+
+
+__all__ = [
+    "GATE_KINDS",
+    "KINDS",
+    "PresetFile",
+    "is_preset_file",
+    "preset",
+    "preset_model",
+    "preset_tables",
+    "read_preset_file",
+    "table_protocol",
+]
