@@ -183,7 +183,8 @@ def _print_summary(summary: dict[str, Any], figure: Path) -> None:
     table.add_column("epochs", justify="right")
     for i, seed in enumerate(summary["seeds"]):
         cells = [f"{100 * summary[key]['values'][i]:.2f}" for key in scores]
-        table.add_row(str(seed), *cells, str(summary["epochs"][i]))
+        mark = "†" if seed in summary.get("dead_seeds", []) else ""
+        table.add_row(f"{seed}{mark}", *cells, str(summary["epochs"][i]))
     table.add_section()
     means = [Text(_interval(summary[key]), "bold") for key in scores]
     table.add_row("mean", *means, "")
@@ -192,7 +193,22 @@ def _print_summary(summary: dict[str, Any], figure: Path) -> None:
     output.print(
         f"± is the 95 % confidence interval of the mean. {summary['epoch_ms']:.1f} ms per epoch."
     )
+    if summary.get("dead_seeds"):
+        output.print(_dead_runs_line(summary, scores), highlight=False)
     output.print(f"run folder  {summary['run']}\nfigure      {figure}", highlight=False)
+
+
+def _dead_runs_line(summary: dict[str, Any], scores: list[str]) -> str:
+    """Return the number and the seeds of the dead runs, and the means without them."""
+    dead = summary["dead_seeds"]
+    seeds = ", ".join(map(str, dead))
+    noun = "seed" if len(dead) == 1 else "seeds"
+    text = f"{len(dead)} of {len(summary['seeds'])} runs never rose above chance ({noun} {seeds})"
+    others = summary.get("without_dead")
+    if others is None:
+        return f"{text}."
+    means = [f"{key.replace('_', ' ')} {_interval(others[key])} %" for key in scores]
+    return f"{text}; mean of the others: {', '.join(means)}."
 
 
 def _shown_scores(summary: dict[str, Any]) -> list[str]:

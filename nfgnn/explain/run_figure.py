@@ -82,7 +82,11 @@ def _title(summary: dict[str, Any]) -> str:
         accuracy += f" ± {100 * score['ci95']:.1f}"
     model = summary["config"]["model"]
     name = plain(summary["dataset"])
-    return f"{model} on {name} ({summary['protocol']}): {accuracy} %"
+    title = f"{model} on {name} ({summary['protocol']}): {accuracy} %"
+    dead = len(summary.get("dead_seeds", []))
+    if dead:
+        title += f" ({dead} of {len(summary['seeds'])} runs never rose above chance)"
+    return title
 
 
 def draw_run(content: RunFigureData, path: Path) -> None:

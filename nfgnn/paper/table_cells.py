@@ -26,6 +26,8 @@ class Entry:
     """Mean and half-width of its interval."""
     best: bool = False
     """Whether the mean is the highest of the column."""
+    dead: tuple[int, ...] = ()
+    """Seeds of the runs that never rose above chance. They are part of ``values``."""
 
     @property
     def mean(self) -> float:
@@ -35,6 +37,11 @@ class Entry:
     def ci95(self) -> float | None:
         interval: float | None = summarise(list(self.values.values()))["ci95"]
         return interval
+
+    def without_dead(self) -> "Entry":
+        """Return the cell with the other runs only."""
+        others = {seed: value for seed, value in self.values.items() if seed not in self.dead}
+        return replace(self, values=others, dead=())
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,15 @@ class Table:
         title = entry.title.removeprefix("Amazon ") if entry else column.dataset
         several = len({column.protocol for column in self.columns}) > 1
         return f"{title} ({column.protocol})" if several else title
+
+    def cells_with_dead_runs(self) -> list[tuple[str, Column, Entry]]:
+        """Return label, column and content of the cells with runs that never rose above chance."""
+        return [
+            (label, column, entry)
+            for label, entries in self.rows.items()
+            for column, entry in zip(self.columns, entries)
+            if entry.dead
+        ]
 
 
 def make_tables(plan: Plan, found: Found, command: str, notes: Sequence[str] = ()) -> list[Table]:
@@ -151,12 +167,13 @@ def _entry(
         value = measured(run, metric)
         if value is not None:
             values[run.seed] = value
+    dead = tuple(run.seed for run in runs if run.dead and run.seed in values)
     rows = paper_values().get(plan.name, {}).get(metric, {})
     published = rows.get(paper_row or "", {}).get(column.dataset)
     # The paper has no value for a graph that the user added, or under another protocol.
     if column not in plan.spec.columns or published is None or published[0] is None:
-        return Entry(values, None)
-    return Entry(values, (published[0], published[1]))
+        return Entry(values, None, dead=dead)
+    return Entry(values, (published[0], published[1]), dead=dead)
 
 
 def measured(record: Record, metric: str) -> float | None:

@@ -32,6 +32,7 @@ _LATEX = {
     "±": r"$\pm$",
     "–": "--",
     "×": r"$\times$",
+    "†": r"$\dagger$",
 }
 _BOLD_START = "\x02"  # marks of bold text that escape() leaves alone
 _BOLD_END = "\x03"
@@ -67,7 +68,7 @@ def markdown(tables: Sequence[Table]) -> str:
         for label, entries in table.rows.items():
             cells = [_cell(table, entry, "**", "**") for entry in entries]
             lines.append(f"| {label} | {' | '.join(cells)} |")
-        lines += ["", *_markdown_tests(table)]
+        lines += ["", *_dead_run_notes(table), *_markdown_tests(table)]
     lines += ["## How it was made", "", f"- Command: `{first.command}`"]
     lines.append(f"- Seeds: {first.seeds[0]} to {first.seeds[-1]}, of split and model")
     lines += [f"- {machine}" for machine in first.machines or ["no run yet"]]
@@ -83,9 +84,24 @@ def _caption(table: Table) -> str:
     if any(entry.paper for entries in table.rows.values() for entry in entries):
         parts.append("in brackets the paper's value")
     parts.append(f"a number after × counts the runs where they are fewer than {len(table.seeds)}")
+    if table.cells_with_dead_runs():
+        parts.append("a number after † counts the runs of the mean that never rose above chance")
     if table.unit == "%":
         parts.append("bold: the highest mean of the column")
     return "; ".join(parts) + "."
+
+
+def _dead_run_notes(table: Table) -> list[str]:
+    """Return one line per cell with dead runs: their seeds, and the mean of the others."""
+    lines = []
+    for label, column, entry in table.cells_with_dead_runs():
+        seeds = ", ".join(map(str, entry.dead))
+        others = entry.without_dead()
+        mean = _interval(others) if others.values else "–"
+        lines.append(
+            f"- † {label}, {table.heading(column)}: seeds {seeds}; mean of the others {mean}"
+        )
+    return [*lines, ""] if lines else []
 
 
 def _markdown_tests(table: Table) -> list[str]:
@@ -112,9 +128,13 @@ def _markdown_tests(table: Table) -> list[str]:
 
 
 def values_csv(tables: Sequence[Table]) -> str:
-    """Return one line per cell."""
+    """Return one line per cell. Where runs are dead, a column counts them."""
+    any_dead = any(table.cells_with_dead_runs() for table in tables)
     header = ["item", "metric", "unit", "dataset", "protocol", "model", "runs", "mean", "ci95"]
-    lines: list[list[object]] = [[*header, "paper", "paper_ci95", "best"]]
+    header += ["paper", "paper_ci95", "best"]
+    if any_dead:
+        header.append("dead")
+    lines: list[list[object]] = [[*header]]
     for table in tables:
         for label, entries in table.rows.items():
             for column, entry in zip(table.columns, entries):
@@ -124,6 +144,8 @@ def values_csv(tables: Sequence[Table]) -> str:
                 line = [table.name, table.metric, table.unit, column.dataset, column.protocol]
                 numbers = [_number(value) for value in (mean, ci95, *paper)]
                 lines.append([*line, label, len(entry.values), *numbers, int(entry.best)])
+                if any_dead:
+                    lines[-1].append(len(entry.dead))
     return _csv(lines)
 
 
@@ -161,7 +183,9 @@ def latex(tables: Sequence[Table]) -> str:
                 cell = escape(_cell(table, entry, _BOLD_START, _BOLD_END))
                 cells.append(cell.replace(_BOLD_START, r"\textbf{").replace(_BOLD_END, "}"))
             lines.append(rf"{escape(label)} & {' & '.join(cells)} \\")
-        lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        lines += [rf"\par {escape(note[2:])}" for note in _dead_run_notes(table) if note]
+        lines.append(r"\end{table}")
     return "\n".join(lines) + "\n"
 
 
@@ -174,15 +198,20 @@ def _cell(table: Table, entry: Entry, bold_start: str, bold_end: str) -> str:
     """Return a cell such as ``**92.16 ± 1.00** (94.03) ×8``."""
     parts = ["–"]
     if entry.values:
-        text = f"{entry.mean:.2f}"
-        if entry.ci95 is not None:
-            text += f" ± {entry.ci95:.2f}"
+        text = _interval(entry)
         parts = [f"{bold_start}{text}{bold_end}" if entry.best else text]
     if entry.paper:
         parts.append(f"({entry.paper[0]:.2f})")
     if 0 < len(entry.values) < len(table.seeds):
         parts.append(f"×{len(entry.values)}")
+    if entry.dead:
+        parts.append(f"†{len(entry.dead)}")
     return " ".join(parts)
+
+
+def _interval(entry: Entry) -> str:
+    text = f"{entry.mean:.2f}"
+    return text if entry.ci95 is None else f"{text} ± {entry.ci95:.2f}"
 
 
 def _p_value(value: float | None) -> str:

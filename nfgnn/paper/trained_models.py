@@ -44,6 +44,8 @@ class Fit:
     shared: Tensor | None
     """Γ, ``[K + 1, rank]``, of a node-oriented filter."""
     basis: str
+    dead: bool = False
+    """Whether the run never rose above chance."""
 
 
 def _fit(result: RunResult) -> Fit:
@@ -60,6 +62,7 @@ def _fit(result: RunResult) -> Fit:
         coefficients=classifier.coefficients(data) if model.has_coefficients else None,
         shared=conv.gate.gamma.detach().cpu() if isinstance(conv, NFConv) else None,
         basis=str(conv.basis) if isinstance(conv, NFConv | PolyConv) else "",
+        dead=classifier.history_.dead,
     )
 
 
@@ -125,6 +128,9 @@ class TrainedModels:
         specs = [RunSpec(graph, protocol, seed, config) for seed in seeds]
         if self._fits.missing(specs):
             raise_first(execute(specs, self._fits, InProcess(), self._progress))
+            for spec in specs:
+                if self._fits.find(spec).dead:
+                    self._progress.say(f"{spec.label}: never rose above chance")
         return [self._fits.find(spec) for spec in specs]
 
 

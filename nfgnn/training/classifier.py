@@ -14,11 +14,13 @@ from torch_geometric.data import Data
 
 from nfgnn.checksums import SUMS, refuse_damaged_files, write_checksums
 from nfgnn.data import FeatureScaling
-from nfgnn.errors import UserError
+from nfgnn.errors import DivergedError, UserError
 from nfgnn.files import atomic_folder, refuse_foreign_files
 from nfgnn.nn import NodeModel, Scalable
+from nfgnn.store import stream_seed
 from nfgnn.training import inputs
 from nfgnn.training.config import RunConfig
+from nfgnn.training.dead_runs import is_dead
 from nfgnn.training.device import resolve_device
 from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.metrics import accuracy
@@ -133,7 +135,9 @@ class NodeClassifier:
         """Learn from ``data.train_mask`` and select the epoch on ``data.val_mask``.
 
         Nodes of ``data.unobserved_mask`` and their edges are not seen. Torch's global generator is
-        left as it was.
+        left as it was. A training that never rises above chance starts again with other weights,
+        at most ``restarts`` times (default: 1). ``history_.restarts`` counts these starts, and
+        ``history_.dead`` tells whether the last one failed too.
 
         Args:
             data: a graph with masks, or one that is split by its default protocol with the seed
@@ -145,13 +149,34 @@ class NodeClassifier:
         data = inputs.training_graph(inputs.with_split(data, self.seed))
         with self.random_state():
             self.prepare_fit(data)
-            config = self.config_.training
-            if inputs.is_row_model(self.model_):
-                task = inputs.row_task(self.model_, data, self.scaling_)
-                self.history_ = fit_rows(self.model_, task, config, self.seed, on_epoch, checkpoint)
-            else:
-                self.history_ = fit(self.model_, self.scaled(data), config, on_epoch)
+            restarts = self.config_.training.restarts
+            for restart in range(restarts + 1):
+                if restart > 0:
+                    self.initialise(data, restart)
+                try:
+                    history = self._train(data, restart, on_epoch, checkpoint)
+                except DivergedError:
+                    if restart == restarts:
+                        raise
+                    continue
+                self.finish_fit(data, restart, history)
+                if not history.dead:
+                    break
         return self
+
+    def _train(
+        self, data: Data, restart: int, on_epoch: OnEpoch | None, checkpoint: Path | None
+    ) -> History:
+        """Train the present weights."""
+        config = self.config_.training
+        if not inputs.is_row_model(self.model_):
+            return fit(self.model_, self.scaled(data), config, on_epoch)
+        task = inputs.row_task(self.model_, data, self.scaling_)
+        seed = self.start_seed(restart)
+        if checkpoint is not None and restart > 0:
+            # A resumed call finds the dead training in the first file and gets here again.
+            checkpoint = checkpoint.with_suffix(f".restart-{restart}{checkpoint.suffix}")
+        return fit_rows(self.model_, task, config, seed, on_epoch, checkpoint)
 
     def prepare_fit(self, data: Data) -> None:
         """Resolve the configuration, fit the scaling and build a model with fresh weights."""
@@ -171,8 +196,27 @@ class NodeClassifier:
         self.scaling_ = inputs.fit_scaling(data, self.config_.training.features)
         self.class_names_ = data.get("class_names")
         self.feature_names_ = data.get("feature_names")
-        torch.manual_seed(self.seed)
+        self.initialise(data)
+
+    def initialise(self, data: Data, restart: int = 0) -> None:
+        """Build a model with fresh weights.
+
+        Args:
+            data: the graph.
+            restart: 0 for the first weights, n for those after n dead trainings.
+        """
+        torch.manual_seed(self.start_seed(restart))
         self._build(*inputs.sizes(data))
+
+    def start_seed(self, restart: int) -> int:
+        """Return the seed of weights and dropout of the first training or of a restart."""
+        return self.seed if restart == 0 else stream_seed(self.seed, restart)
+
+    def finish_fit(self, data: Data, restart: int, history: History) -> None:
+        """Keep the history of a training, and whether it is dead."""
+        history.restarts = restart
+        history.dead = is_dead(history, data, self.config_.training)
+        self.history_ = history
 
     def random_state(self) -> AbstractContextManager[None]:
         """Return a context that restores torch's generators when it ends."""

@@ -10,8 +10,8 @@ from nfgnn.nn import GATES, NodeModel, find_model
 from nfgnn.training.presets import PresetFile, is_preset_file, preset, read_preset_file
 from nfgnn.training.settings import check_setting
 
-_OMITTED_IF_ZERO = ("batch_size", "label_smoothing")
-"""Settings that were added later. Omitting them where they are 0 keeps the keys of old records."""
+_OMITTED_IF_DEFAULT = {"batch_size": 0, "label_smoothing": 0.0, "restarts": 1}
+"""Settings that were added later. Omitting their defaults keeps the keys of old records."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class TrainingConfig:
     """Share of the training target that is spread evenly over all classes."""
     batch_size: int = 0
     """Rows per step, for models that are trained on rows; 0 takes all rows."""
+    restarts: int = 1
+    """How often a training that never rises above chance starts again with other weights."""
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -106,7 +108,7 @@ class RunConfig:
         settings = {
             key: value
             for key, value in self.settings().items()
-            if value or key not in _OMITTED_IF_ZERO
+            if key not in _OMITTED_IF_DEFAULT or value != _OMITTED_IF_DEFAULT[key]
         }
         return {"model": self.model, **settings}
 

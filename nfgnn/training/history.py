@@ -19,6 +19,10 @@ class History:
     seconds: float = 0.0
     loading: dict[str, float] = field(default_factory=dict)
     """For row batches: ``rows_per_second``, and the share of the time ``waited`` for rows."""
+    restarts: int = 0
+    """How many trainings before this one were dead: see :mod:`nfgnn.training.dead_runs`."""
+    dead: bool = False
+    """Whether the training never rose above chance."""
 
     @property
     def epochs(self) -> int:

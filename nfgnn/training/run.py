@@ -127,6 +127,15 @@ class RunResult:
     batch_size: int = 1
     """Number of runs that were trained as one computation."""
 
+    def dead_run_metrics(self) -> dict[str, int]:
+        """Return ``restarts`` and ``dead`` (:mod:`nfgnn.training.dead_runs`) where they are not 0.
+
+        Few runs have them, so they do not take columns in tables of other runs.
+        """
+        history = self.classifier.history_
+        counts = {"restarts": history.restarts, "dead": int(history.dead)}
+        return {name: count for name, count in counts.items() if count}
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -184,7 +193,7 @@ def train_runs(
 
 def _warm_up(spec: RunSpec, device: str) -> None:
     """Train for a few epochs, so that no kernel is compiled while the clock runs."""
-    training = replace(spec.config.training, epochs=_WARM_UP_EPOCHS)
+    training = replace(spec.config.training, epochs=_WARM_UP_EPOCHS, restarts=0)
     short = replace(spec, config=replace(spec.config, training=training))
     _train_single(short, device, None, None)
 
@@ -219,7 +228,7 @@ def fit_together(
     """Fit classifiers of the same model as one computation.
 
     Each has its own seed, split and numeric hyper-parameters. The result equals fitting them one
-    by one, except for the random numbers of dropout.
+    by one, except for the random numbers of dropout. Dead runs are started again together.
 
     Args:
         classifiers: of one model shape, with one feature scaling.
@@ -231,21 +240,39 @@ def fit_together(
         for classifier, graph in zip(classifiers, graphs):
             classifier.fit(graph, on_epoch)
         return
-    first = classifiers[0]
-    with first.random_state():
-        members = []
+    with classifiers[0].random_state():
         for classifier, graph in zip(classifiers, graphs):
             classifier.prepare_fit(graph)
-            config = classifier.config_.training
-            members.append(Member(classifier.model_, graph.train_mask, graph.val_mask, config))
         if len({classifier.scaling_.how for classifier in classifiers}) > 1:
             raise UserError("runs that are trained together must share one feature scaling")
-        # Each `prepare_fit` has seeded the generator for its own weights. The dropout of the whole
-        # batch draws from the seed of the first run.
-        torch.manual_seed(first.seed)
-        histories = fit_batched(members, first.scaled(graphs[0]), on_epoch)
-    for classifier, history in zip(classifiers, histories):
-        classifier.history_ = history
+        runs = list(zip(classifiers, graphs))
+        restart = 0
+        while runs:
+            _fit_batch(runs, restart, on_epoch)
+            restart += 1
+            runs = [run for run in runs if _starts_again(run[0], restart)]
+
+
+def _fit_batch(
+    runs: Sequence[tuple[NodeClassifier, Data]], restart: int, on_epoch: OnEpoch | None
+) -> None:
+    members = []
+    for classifier, graph in runs:
+        if restart > 0:
+            classifier.initialise(graph, restart)
+        config = classifier.config_.training
+        members.append(Member(classifier.model_, graph.train_mask, graph.val_mask, config))
+    first, graph = runs[0]
+    # Every run has seeded the generator for its own weights. The dropout of the whole batch draws
+    # from the seed of the first run.
+    torch.manual_seed(first.start_seed(restart))
+    histories = fit_batched(members, first.scaled(graph), on_epoch)
+    for (classifier, graph), history in zip(runs, histories):
+        classifier.finish_fit(graph, restart, history)
+
+
+def _starts_again(classifier: NodeClassifier, restart: int) -> bool:
+    return classifier.history_.dead and restart <= classifier.config_.training.restarts
 
 
 def same_cost(config: RunConfig, other: Mapping[str, Any]) -> bool:

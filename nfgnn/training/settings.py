@@ -150,6 +150,7 @@ SETTINGS: dict[str, Declaration] = {
     "features": Choice(tuple(SCALINGS)),
     "label_smoothing": _BELOW_ONE,
     "batch_size": Number(0, 2**31 - 1, whole=True),
+    "restarts": Number(0, 100, whole=True),
     # Shape of a model
     "hidden_channels": _WIDTH,
     "num_layers": _COUNT,

@@ -50,6 +50,21 @@ def test_table_and_figure(call) -> None:
     assert "seed 1: test acc" in err
 
 
+def test_dead_runs_are_reported(call, tmp_path: Path) -> None:
+    settings = ("lr=0", "epochs=120", "restarts=0", "features=raw")
+    options = [part for setting in settings for part in ("--set", setting)]
+    command = ("train", "mixed", "--model", "MLP", "--runs", "2", *options, "--out", "dead")
+    status, out, err = call(*command)
+    assert status == 0
+    assert "2 of 2 runs never rose above chance (seeds 0, 1)." in " ".join(out.split())
+    assert err.count("never rose above chance") == 2
+    summary = json.loads((tmp_path / "dead" / "summary.json").read_text())
+    assert summary["dead_seeds"] == [0, 1]
+    assert not summary.keys() & {"without_dead", "restarted_seeds"}
+    metrics = json.loads((tmp_path / "dead" / "seed-1" / "metrics.json").read_text())
+    assert metrics["dead"] == 1
+
+
 def train(*arguments: str, folder: Path) -> dict:
     command = [sys.executable, "-m", "nfgnn", "train", *arguments, "--json"]
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

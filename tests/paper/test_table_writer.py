@@ -141,3 +141,22 @@ def test_files_are_written(full: tuple[Plan, Found], tmp_path: Path) -> None:
         f"{name}.tests.csv",
     ]
     assert sorted(tmp_path.joinpath("new").iterdir()) == sorted(paths)
+
+
+def test_dead_runs_are_marked(full: tuple[Plan, Found]) -> None:
+    plan, found = full
+    texas = plan.columns[0]
+    found["GCN", texas] = [
+        make_record(plan, "GCN", texas, 1000, test_accuracy=0.1, dead=1),
+        make_record(plan, "GCN", texas, 1001, test_accuracy=0.7),
+        make_record(plan, "GCN", texas, 1002, test_accuracy=0.8),
+    ]
+    tables = make_tables(plan, found, "c")
+    text = markdown(tables)
+    # All runs: mean 53.333; without the dead one 75 ± 12.7062 * 7.07107 / sqrt(2).
+    assert "| GCN | 53.33 ± 94.05 (75.16) †1 |" in text
+    assert "- † GCN, Texas: seeds 1000; mean of the others 75.00 ± 63.53" in text
+    assert "a number after † counts" in text
+    rows = list(csv.DictReader(io.StringIO(values_csv(tables))))
+    assert [row["dead"] for row in rows if row["model"] == "GCN"] == ["1", "0"]
+    assert r"GCN, Texas: seeds 1000; mean of the others 75.00 $\pm$ 63.53" in latex(tables)

@@ -27,6 +27,7 @@ from nfgnn.training import (
     prediction_table,
     verify_run,
 )
+from nfgnn.training.records.run_folder import dead_run_summary
 
 V1 = Path(__file__).parents[1] / "golden" / "run_folder_v1"
 TIMES = {"seconds", "epoch_ms", "run"}
@@ -426,3 +427,15 @@ def test_a_finished_run_that_was_damaged_is_trained_again(tmp_path: Path) -> Non
     (tmp_path / ".run.partial" / "seed-1" / "metrics.json").write_bytes(b"")
     assert numbers(run(tmp_path / "run", resume=True)) == numbers(whole)
     assert verify_run(tmp_path / "run")[1] == {}
+
+
+def test_the_summary_has_the_means_without_dead_runs() -> None:
+    metrics = [
+        {"seed": 4, "test_accuracy": 0.2, "dead": 1, "restarts": 1},
+        {"seed": 5, "test_accuracy": 0.7, "restarts": 1},
+        {"seed": 6, "test_accuracy": 0.9},
+    ]
+    found = dead_run_summary(metrics, ["test_accuracy"])
+    assert (found["dead_seeds"], found["restarted_seeds"]) == ([4], [4, 5])
+    assert found["without_dead"]["test_accuracy"]["mean"] == pytest.approx(0.8)
+    assert dead_run_summary(metrics[2:], ["test_accuracy"]) == {}

@@ -76,8 +76,8 @@ class OracleGate(Gate):
 class OracleClassifier(NodeClassifier):
     """NFGNN with an :class:`OracleGate`."""
 
-    def prepare_fit(self, data: Data) -> None:
-        super().prepare_fit(data)
+    def initialise(self, data: Data, restart: int = 0) -> None:
+        super().initialise(data, restart)
         conv = self.model_.filter
         assert isinstance(conv, NFConv)
         conv.gate = OracleGate(data.pattern, conv.channels, conv.K)

@@ -36,7 +36,7 @@ _COLUMNS = (
     "timed",
 )
 _FIRST_METRICS = ("test_accuracy", "val_accuracy", "val_loss", "epochs", "seconds")
-_INTEGER_METRICS = ("epochs", "best_epoch", "runs_together")
+_INTEGER_METRICS = ("epochs", "best_epoch", "runs_together", "restarts", "dead")
 
 
 def export_records(records: Records, path: Path) -> None:

@@ -30,7 +30,10 @@ class Record:
     config: Mapping[str, Any]
     """:meth:`RunConfig.to_dict`: the name of the model and every setting."""
     metrics: Mapping[str, float]
-    """``test_accuracy``, ``val_loss``, ``epochs``, ``seconds``, …: fractions and seconds."""
+    """``test_accuracy``, ``val_loss``, ``epochs``, ``seconds``, …: fractions and seconds.
+
+    ``restarts`` and ``dead`` (:mod:`nfgnn.training.dead_runs`) are there where they are not 0.
+    """
     device: str
     machine: str
     version: int = RESULTS_VERSION
@@ -40,6 +43,11 @@ class Record:
     @property
     def model(self) -> str:
         return str(self.config["model"])
+
+    @property
+    def dead(self) -> bool:
+        """Whether the run never rose above chance: see :mod:`nfgnn.training.dead_runs`."""
+        return bool(self.metrics.get("dead"))
 
     @property
     def key(self) -> str:
@@ -134,4 +142,5 @@ def _metrics(result: RunResult, score_test: bool) -> dict[str, float]:
         "epochs": history.epochs,
         "best_epoch": best,
         "runs_together": result.batch_size,
+        **result.dead_run_metrics(),
     }

@@ -33,7 +33,8 @@ from nfgnn.training.run import RunResult, RunSpec
 _DESCRIPTION_KEYS = {"dataset", "fingerprint", "protocol", "seeds", "config"}
 _MARKER = {"kind": "nfgnn run folder", "format": 2}
 """Fields of ``config.json``. Folders without them were written before there were checksums."""
-_PARTIAL = r"\.(seed-\d+|config\.json|summary\.json)\..*\.partial|seed-\d+\.checkpoint"
+_CHECKPOINT = r"seed-\d+(\.restart-\d+)?\.checkpoint"
+_PARTIAL = rf"\.(seed-\d+|config\.json|summary\.json)\..*\.partial|{_CHECKPOINT}"
 _NAMES = re.compile(rf"config\.json|summary\.json|run\.png|{SUMS}|seed-\d+|{_PARTIAL}")
 _SEED_NAMES = re.compile(
     rf"classifier\.json|weights\.safetensors|coefficients\.npy|history\.csv|metrics\.json|{SUMS}"
@@ -97,6 +98,7 @@ class RunFolder(Results):
             "epochs": history.epochs,
             "best_epoch": history.best_epoch,
             "seconds": history.seconds,
+            **result.dead_run_metrics(),
             **history.loading,
         }
         target = self._seed_folder(result.spec.seed)
@@ -119,7 +121,8 @@ class RunFolder(Results):
         return metrics
 
     def store(self, spec: RunSpec, packed: dict[str, Any]) -> str:
-        self.checkpoint(spec).unlink(missing_ok=True)
+        for checkpoint in self._staging.glob(f"seed-{spec.seed}.*checkpoint"):
+            checkpoint.unlink()
         return run_line(spec, packed)
 
     def finished_lines(self, specs: Sequence[RunSpec]) -> list[str]:
@@ -168,6 +171,7 @@ class RunFolder(Results):
             "seeds": self.seeds,
             **{key: summarise([m[key] for m in metrics]) for key in measured},
             "epochs": [m["epochs"] for m in metrics],
+            **dead_run_summary(metrics, measured),
             "seconds": seconds,
             "epoch_ms": 1000 * seconds / max(epochs, 1),
             "device": facts["device"],
@@ -180,6 +184,27 @@ class RunFolder(Results):
 
     def _seed_folder(self, seed: int) -> Path:
         return self._staging / f"seed-{seed}"
+
+
+def dead_run_summary(
+    metrics: Sequence[Mapping[str, Any]], measured: Sequence[str]
+) -> dict[str, Any]:
+    """Return the seeds of restarted and dead runs, and the means without the dead ones.
+
+    A summary has these fields only where there are such runs.
+    """
+    found: dict[str, Any] = {}
+    restarted = [run["seed"] for run in metrics if run.get("restarts")]
+    if restarted:
+        found["restarted_seeds"] = restarted
+    dead = [run["seed"] for run in metrics if run.get("dead")]
+    if dead:
+        found["dead_seeds"] = dead
+        others = [run for run in metrics if not run.get("dead")]
+        if others:
+            values = {key: [run[key] for run in others] for key in measured}
+            found["without_dead"] = {key: summarise(values[key]) for key in measured}
+    return found
 
 
 def holds_finished_runs(folder: Path, description: Mapping[str, Any]) -> bool:
@@ -291,8 +316,17 @@ def run_line(spec: RunSpec, metrics: Mapping[str, Any]) -> str:
     return (
         f"{spec.config.model} on {spec.graph.name}  seed {spec.seed}: {test}"
         f"val acc {100 * metrics['val_accuracy']:.1f} %  "
-        f"({metrics['epochs']} epochs, {metrics['seconds']:.1f} s)"
+        f"({metrics['epochs']} epochs, {metrics['seconds']:.1f} s){_start_note(metrics)}"
     )
+
+
+def _start_note(metrics: Mapping[str, Any]) -> str:
+    """Return what the line of a run adds if the run was started again or is dead."""
+    if metrics.get("dead"):
+        return "  never rose above chance"
+    if metrics.get("restarts"):
+        return "  restarted, because the first start never rose above chance"
+    return ""
 
 
 def _staging_folder(folder: Path) -> Path:
