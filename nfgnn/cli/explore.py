@@ -42,6 +42,7 @@ def explore(
     root: options.Root = None,
     column: options.Column = None,
     seed: options.RunSeed = None,
+    import_: options.Import = None,
     device: options.Device = "auto",
     output: Annotated[
         Path,

@@ -10,8 +10,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from nfgnn import plugins
 from nfgnn.cli import options
-from nfgnn.cli._print import console
+from nfgnn.cli._print import console, message
+from nfgnn.errors import UserError
 
 if TYPE_CHECKING:
     from nfgnn.nn.models import ModelEntry
@@ -20,7 +22,10 @@ app = typer.Typer()
 _SIZE_OF_CORA = {"in_channels": 1433, "out_channels": 7, "num_nodes": 2708}
 
 
-@app.command(epilog="Example:  nfgnn models   ·   nfgnn models NFGNN")
+@app.command(
+    epilog="Example:  nfgnn models   ·   nfgnn models NFGNN   ·   "
+    "nfgnn models MyGNN --import my_models",
+)
 def models(
     name: Annotated[
         str | None,
@@ -30,9 +35,10 @@ def models(
             autocompletion=options.MODELS.complete,
         ),
     ] = None,
+    import_: options.Import = None,
     json_: options.Json = False,
 ) -> None:
-    """List the models, or the hyper-parameters of one."""
+    """List the models, also those of other packages, or the hyper-parameters of one."""
     from nfgnn.nn.models import MODELS, find_model
 
     if name is not None:
@@ -42,12 +48,24 @@ def models(
         else:
             _print_model(description)
         return
+    _load_plugins()
     by_year = sorted(MODELS.values(), key=lambda entry: (entry.year, entry.name))
     rows = [_row(entry) for entry in by_year]
     if json_:
         print(json.dumps({"models": rows}))
     else:
         _print_models(rows)
+
+
+def _load_plugins() -> None:
+    """Register the models of other packages. One that fails does not hide the rest."""
+    from nfgnn.nn.models import find_model
+
+    for name in plugins.plugin_names(plugins.MODELS):
+        try:
+            find_model(name)
+        except UserError as error:
+            message(str(error))
 
 
 def _row(entry: "ModelEntry") -> dict[str, Any]:

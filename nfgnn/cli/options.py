@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from nfgnn import plugins
 from nfgnn.cli import names
 from nfgnn.errors import UserError, suggestion, unknown_name, writing
 from nfgnn.files import expand_user
@@ -31,20 +32,33 @@ class Choice:
     Args:
         kind: what the names stand for, such as ``"model"``; used in error messages.
         choices: the names.
+        group: entry points of other packages whose names are accepted, too.
     """
 
-    def __init__(self, kind: str, choices: Sequence[str]) -> None:
+    def __init__(self, kind: str, choices: Sequence[str], group: str | None = None) -> None:
         self.kind = kind
         self.by_lower = {choice.lower(): choice for choice in choices}
+        self.group = group
 
     def validate(self, given: str | None) -> str | None:
         """Return the name as it is registered; ``None``, an omitted option, is valid."""
         if given is None:
             return None
         name = self.by_lower.get(given.lower())
+        if name is None and self.group is not None:
+            # Other packages are only searched for names that this one does not have.
+            if plugins.requested_imports():
+                return given  # which names the imported modules have registered is known later
+            name = self._plugins().get(given.lower())
         if name is None:
-            raise unknown_name(self.kind, given, self.by_lower.values())
+            choices = self.by_lower | self._plugins()
+            raise unknown_name(self.kind, given, choices.values())
         return name
+
+    def _plugins(self) -> dict[str, str]:
+        """Return the names of other packages."""
+        found = [] if self.group is None else plugins.plugin_names(self.group)
+        return {name.lower(): name for name in found}
 
     def complete(self, incomplete: str) -> list[str]:
         """Return the names that start with what has been typed.
@@ -52,17 +66,18 @@ class Choice:
         Shells only accept completions that continue the typed letters, so that names are offered
         in lower case where their own case does not fit.
         """
-        matching = [name for name in self.by_lower.values() if name.startswith(incomplete)]
-        return matching or [name for name in self.by_lower if name.startswith(incomplete.lower())]
+        by_lower = self.by_lower | self._plugins()
+        matching = [name for name in by_lower.values() if name.startswith(incomplete)]
+        return matching or [name for name in by_lower if name.startswith(incomplete.lower())]
 
 
-MODELS = Choice("model", names.MODELS)
+MODELS = Choice("model", names.MODELS, plugins.MODELS)
 DATASETS = Choice("data set", names.DATASETS)
 PROTOCOLS = Choice("protocol", names.PROTOCOLS)
 PRESETS = Choice("preset", names.PRESETS)
 ENGINES = Choice("engine", ("local", "ray"))
 DEVICES = Choice("device", ("auto", "cpu", "cuda"))
-BASES = Choice("basis", names.BASES)
+BASES = Choice("basis", names.BASES, plugins.BASES)
 
 
 def validate_dataset(given: str | None) -> str | None:
@@ -121,6 +136,13 @@ def validate_preset(given: str) -> str:
     with writing(Path(given)):
         if not expand_user(given).is_file():
             raise UserError(f"there is no preset file {given}: check the path")
+    return given
+
+
+def import_modules(context: typer.Context, given: list[str] | None) -> list[str] | None:
+    """Import the modules of ``--import``, unless the shell only asks for completions."""
+    if given and not context.resilient_parsing:
+        plugins.import_modules(given)
     return given
 
 
@@ -197,6 +219,18 @@ RunSeed = Annotated[
     int | None,
     typer.Option(
         help="Seed of the run. Default: the one with the best validation accuracy.",
+        rich_help_panel=MODEL,
+    ),
+]
+Import = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE",
+        help="Import a Python module of yours first, which registers models, bases or gates. This "
+        "runs its code. Repeatable.",
+        callback=import_modules,
+        is_eager=True,
         rich_help_panel=MODEL,
     ),
 ]

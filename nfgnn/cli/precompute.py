@@ -92,6 +92,7 @@ def precompute(
     ] = 2.0,
     engine: options.Engine = "local",
     ray_address: options.RayAddress = None,
+    import_: options.Import = None,
     device: options.Device = "auto",
     dry_run: Annotated[
         bool,

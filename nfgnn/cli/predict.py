@@ -41,6 +41,7 @@ def predict(
     root: options.Root = None,
     column: options.Column = None,
     seed: options.RunSeed = None,
+    import_: options.Import = None,
     device: options.Device = "auto",
     json_: options.Json = False,
 ) -> None:

@@ -76,6 +76,7 @@ def reproduce(
             rich_help_panel=options.MODEL,
         ),
     ] = None,
+    import_: options.Import = None,
     device: options.Device = "auto",
     workers: Annotated[
         int,

@@ -65,6 +65,7 @@ def train(
         ),
     ] = "best",
     set_: options.Settings = None,
+    import_: options.Import = None,
     device: options.Device = "auto",
     resume: Annotated[
         bool,

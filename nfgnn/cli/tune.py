@@ -65,6 +65,7 @@ def tune(
         ),
     ] = "best",
     set_: options.Settings = None,
+    import_: options.Import = None,
     device: options.Device = "auto",
     storage: Annotated[
         Path,
@@ -179,8 +180,9 @@ def tune(
         "tune", dataset, model=model, protocol=protocol, trials=trials, seeds=seeds, preset=preset
     )
     command += "".join(f" --set {item}" for item in set_ or [])
+    command += "".join(f" --import {module}" for module in import_ or [])
     table = preset_table(search, outcome, command)
-    train = _train_command(dataset, protocol, root, column, out)
+    train = _train_command(dataset, protocol, root, column, import_, out)
     if out is not None:
         with writing(out):
             out.parent.mkdir(parents=True, exist_ok=True)
@@ -210,7 +212,12 @@ def tune(
 
 
 def _train_command(
-    dataset: str, protocol: str, root: Path | None, columns: list[str] | None, out: Path | None
+    dataset: str,
+    protocol: str,
+    root: Path | None,
+    columns: list[str] | None,
+    modules: list[str] | None,
+    out: Path | None,
 ) -> str:
     """Return the command that trains with the preset file."""
     words = ["nfgnn", "train", dataset, "--protocol", protocol, "--preset"]
@@ -219,6 +226,8 @@ def _train_command(
         words += ["--root", str(root)]
     for column in columns or []:
         words += ["--column", column]
+    for module in modules or []:
+        words += ["--import", module]
     return shlex.join(words)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from nfgnn.data import canonical_name
 from nfgnn.errors import UserError
+from nfgnn.nn import find_model
 from nfgnn.paper.table_registry import TABLES, Column, Row, TableSpec
 from nfgnn.training import RunConfig
 from nfgnn.training.presets import is_preset_file, preset_model
@@ -50,7 +51,7 @@ def make_plan(
         name: a table of :data:`~nfgnn.paper.table_registry.TABLES`.
         datasets: its columns. A graph that the table does not have is added under the protocol of
             its first column.
-        models: its rows, by model or label.
+        models: its rows, by model or label. A model that the table does not have is added.
         runs: number of seeds, from ``seed`` on; that of the table by default.
         seed: the first seed.
         preset: ``"best"`` or ``"paper"`` for rows without a kind of their own; or a preset file,
@@ -66,7 +67,7 @@ def make_plan(
         )
     spec = TABLES[name]
     columns = _select_columns(spec, datasets)
-    rows = _select_rows(name, spec, models)
+    rows = _select_rows(spec, models)
     kind_of_table = spec.preset
     if preset is not None and is_preset_file(preset):
         rows += (_preset_row(preset),)
@@ -115,14 +116,16 @@ def _select_columns(spec: TableSpec, datasets: Sequence[str] | None) -> tuple[Co
     return tuple(dict.fromkeys(selected))
 
 
-def _select_rows(name: str, spec: TableSpec, models: Sequence[str] | None) -> tuple[Row, ...]:
+def _select_rows(spec: TableSpec, models: Sequence[str] | None) -> tuple[Row, ...]:
     if models is None:
         return spec.rows
+    selected = [row for row in spec.rows if any(_matches(row, model) for model in models)]
     for model in models:
         if not any(_matches(row, model) for row in spec.rows):
-            choices = ", ".join(dict.fromkeys(row.model for row in spec.rows))
-            raise UserError(f"'{name}' has no model '{model}': choose from {choices}")
-    return tuple(row for row in spec.rows if any(_matches(row, model) for model in models))
+            # A model that the table does not have, such as one of another package, joins it.
+            entry = find_model(model)
+            selected.append(Row(entry.name, entry.name))
+    return tuple(selected)
 
 
 def _preset_row(path: str) -> Row:

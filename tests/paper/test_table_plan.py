@@ -28,7 +28,7 @@ def test_a_narrowed_table_has_a_name_of_its_own() -> None:
     ("arguments", "message"),
     [
         (("fulll",), "choose from semi, full"),
-        (("full", None, ["ResNet"]), "'full' has no model 'ResNet'"),
+        (("full", None, ["ResNet"]), "there is no model 'ResNet'"),
         (("full", ["nowhere/"]), "neither a dataset nor a file"),
         (("full", None, None, None, 3), "settings are chosen on seeds below 1000, such as 3"),
         (("full", None, None, None, 99), "settings are chosen on seeds below 1000, such as 99"),

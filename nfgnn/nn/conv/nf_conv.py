@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
-from nfgnn.nn.gates import GATES
+from nfgnn.nn.gates import GATES, find_gate
 from nfgnn.spectral import (
     RESPONSES,
     Basis,
@@ -74,11 +74,12 @@ class NFConv(PolynomialFilter):
             raise ValueError(
                 f"rank is the number of base filters and must be at least 1, got {rank}"
             )
-        if gate not in GATES:
+        form = find_gate(gate)
+        if form is None:
             raise ValueError(f"unknown gate '{gate}': choose one of {', '.join(GATES)}")
         self.channels = channels
         self.rank = rank
-        self.gate = GATES[gate](channels, K, rank, activation)
+        self.gate = form(channels, K, rank, activation)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -3,6 +3,7 @@
 A new gate is one small file with a subclass of :class:`Gate`, and one line in ``GATES``.
 """
 
+from nfgnn import plugins
 from nfgnn.nn.gates.agreement_gate import AgreementGate
 from nfgnn.nn.gates.gate import ACTIVATIONS, Gate
 from nfgnn.nn.gates.input_gate import InputGate
@@ -16,6 +17,24 @@ GATES: dict[str, type[Gate]] = {
     "agreement": AgreementGate,
 }
 
+
+def find_gate(name: str) -> type[Gate] | None:
+    """Return a gate by its name, ``None`` if there is none.
+
+    A name that is not in ``GATES`` is looked up in other packages: see :mod:`nfgnn.plugins`.
+    """
+    if name in GATES:
+        return GATES[name]
+    loaded = plugins.load_plugin(plugins.GATES, name)
+    if loaded is not None:
+        if not (isinstance(loaded, type) and issubclass(loaded, Gate)):
+            raise plugins.plugin_error(
+                plugins.GATES, name, "does not name a subclass of nfgnn.nn.Gate"
+            )
+        GATES[name] = loaded
+    return GATES.get(name)
+
+
 __all__ = [
     "ACTIVATIONS",
     "GATES",
@@ -24,4 +43,5 @@ __all__ = [
     "InputGate",
     "PublishedGate",
     "TermGate",
+    "find_gate",
 ]

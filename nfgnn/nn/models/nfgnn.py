@@ -1,7 +1,7 @@
 """NFGNN, the model of the paper, with the filter after or before the MLP."""
 
 from nfgnn.nn.conv import NFConv
-from nfgnn.nn.gates import GATES
+from nfgnn.nn.gates import GATES, find_gate
 from nfgnn.nn.models.decoupled import Decoupled
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.models.scalable import Scalable
@@ -103,8 +103,9 @@ class ScalableNFGNN(Scalable):
         self_loops: bool = False,
         lambda_max: LambdaMax = 2.0,
     ) -> None:
-        if gate in GATES and not GATES[gate].rowwise:
-            rowwise = ", ".join(name for name, form in GATES.items() if form.rowwise)
+        form = find_gate(gate)
+        if form is not None and not form.rowwise:
+            rowwise = ", ".join(name for name, other in GATES.items() if other.rowwise)
             raise ValueError(
                 f"gate '{gate}' needs the graph, and the scalable form has rows only: "
                 f"choose {rowwise}"

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from nfgnn.errors import unknown_name
+from nfgnn import plugins
+from nfgnn.errors import UserError, unknown_name
 from nfgnn.nn.node_model import NodeModel
 
 M = TypeVar("M", bound=type[NodeModel])
@@ -55,8 +56,28 @@ def register_model(
 
 
 def find_model(name: str) -> ModelEntry:
-    """Return the entry of a model by its name, ignoring case."""
+    """Return the entry of a model by its name, ignoring case.
+
+    A name that is not registered is looked up in other packages: see :mod:`nfgnn.plugins`.
+    """
+    entry = _registered(name)
+    if entry is not None:
+        return entry
+    loaded = plugins.load_plugin(plugins.MODELS, name)
+    entry = _registered(name)
+    if entry is not None:
+        return entry
+    if loaded is not None:
+        raise plugins.plugin_error(
+            plugins.MODELS,
+            name,
+            "does not register a model of that name; it must name a class under @register_model",
+        )
+    known = sorted({*MODELS, *plugins.plugin_names(plugins.MODELS)})
+    hint = "a model of your own needs its module: --import MODULE, or import it in Python"
+    raise UserError(f"{unknown_name('model', name, known)} ({hint})")
+
+
+def _registered(name: str) -> ModelEntry | None:
     by_lower = {key.lower(): entry for key, entry in MODELS.items()}
-    if name.lower() not in by_lower:
-        raise unknown_name("model", name, sorted(MODELS))
-    return by_lower[name.lower()]
+    return by_lower.get(name.lower())

@@ -8,6 +8,7 @@ tests then find it by its name.
 
 from functools import lru_cache
 
+from nfgnn import plugins
 from nfgnn.spectral.bases.base import Basis, Response, chebyshev_nodes
 from nfgnn.spectral.bases.bernstein import Bernstein
 from nfgnn.spectral.bases.chebyshev import Chebyshev
@@ -35,7 +36,10 @@ def resolve_basis(basis: str | Basis) -> Basis:
 def _basis_named(basis: str) -> Basis:
     name, _, arguments = basis.strip().lower().partition("(")
     if name.strip() not in BASES:
-        raise ValueError(f"unknown basis '{basis}': choose one of {', '.join(BASES)}")
+        _load_basis(name.strip())
+    if name.strip() not in BASES:
+        choices = [*BASES, *plugins.plugin_names(plugins.BASES)]
+        raise ValueError(f"unknown basis '{basis}': choose one of {', '.join(choices)}")
     try:
         values = [float(v) for v in arguments.rstrip(") ").split(",") if v.strip()]
     except ValueError:
@@ -44,6 +48,17 @@ def _basis_named(basis: str) -> Basis:
         return BASES[name.strip()](*values)
     except TypeError:
         raise ValueError(f"basis '{name}' does not take the parameters in '{basis}'") from None
+
+
+def _load_basis(name: str) -> None:
+    """Register the basis of another package, if one has it: see :mod:`nfgnn.plugins`."""
+    loaded = plugins.load_plugin(plugins.BASES, name)
+    if loaded is None:
+        return
+    if not (isinstance(loaded, type) and issubclass(loaded, Basis)):
+        problem = "does not name a subclass of nfgnn.spectral.Basis"
+        raise plugins.plugin_error(plugins.BASES, name, problem)
+    BASES[name] = loaded
 
 
 __all__ = [

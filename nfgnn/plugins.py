@@ -1,0 +1,106 @@
+"""Models, bases and gates of other packages.
+
+An installed package announces them by entry points of the groups ``nfgnn.models``, ``nfgnn.bases``
+and ``nfgnn.gates``. An entry point is only loaded when its name is asked for, so that a package
+costs nothing while it is not used. ``nfgnn … --import MODULE`` imports a module instead, which
+registers what it defines. Either runs code that the user has chosen to install or to name.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from nfgnn.errors import UserError
+
+MODELS = "nfgnn.models"
+BASES = "nfgnn.bases"
+GATES = "nfgnn.gates"
+_IMPORTS = "NFGNN_IMPORT"
+"""Environment variable with the modules of ``--import``, which worker processes inherit."""
+
+
+def _entry_points(group: str) -> tuple[EntryPoint, ...]:
+    return _scan(group, tuple(sys.path))
+
+
+# A scan reads a file of every installed package, so it is made once for every search path.
+@lru_cache(maxsize=8)
+def _scan(group: str, search_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=group))
+
+
+def plugin_names(group: str) -> list[str]:
+    """Return the names that installed packages announce in a group, without importing them."""
+    return sorted({point.name for point in _entry_points(group)})
+
+
+def load_plugin(group: str, name: str) -> Any | None:
+    """Import the modules of ``--import``, then the entry point of this name, ignoring case.
+
+    Returns:
+        What the entry point refers to; ``None`` if no package announces the name.
+    """
+    _import_each(requested_imports())
+    for point in _entry_points(group):
+        if point.name.lower() == name.lower():
+            return _load(point)
+    return None
+
+
+def plugin_error(group: str, name: str, problem: str) -> UserError:
+    """Return the error for an entry point that does not provide what its group promises."""
+    points = [p for p in _entry_points(group) if p.name.lower() == name.lower()]
+    return UserError(f"{_described(points[0])} {problem}")
+
+
+def requested_imports() -> list[str]:
+    """Return the modules of ``--import``, of this process or of the one that started it."""
+    return [name for name in os.environ.get(_IMPORTS, "").split(",") if name]
+
+
+def import_modules(modules: Sequence[str]) -> None:
+    """Import modules now, and in the worker processes that this process starts.
+
+    Modules in the working directory are found, as with ``python -m``.
+    """
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    _import_each(modules)
+    names = dict.fromkeys([*requested_imports(), *modules])
+    os.environ[_IMPORTS] = ",".join(names)
+
+
+def _import_each(modules: Sequence[str]) -> None:
+    for module in modules:
+        try:
+            import_module(module)
+        except Exception as error:  # the code of the user may fail in any way
+            raise UserError(
+                f"--import {module}: the module cannot be imported ({_first_line(error)}); check "
+                "its name, and that it is installed or in the working directory"
+            ) from error
+
+
+def _load(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:  # the code of another package may fail in any way
+        raise UserError(
+            f"{_described(point)} cannot be loaded ({_first_line(error)}); update or uninstall the "
+            "package"
+        ) from error
+
+
+def _described(point: EntryPoint) -> str:
+    package = "a package" if point.dist is None else f"the package {point.dist.name}"
+    return f"{package}: the entry point '{point.name} = {point.value}' of {point.group}"
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
