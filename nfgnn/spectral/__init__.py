@@ -7,7 +7,7 @@ and their gradient with K more. :class:`CSR` is the sparse matrix of graphs and 
 """
 
 from nfgnn.spectral.autograd import fast_apply, join_runs, transforming
-from nfgnn.spectral.backend import triton_supports
+from nfgnn.spectral.backend import at_least_float32, triton_supports
 from nfgnn.spectral.bases import (
     BASES,
     Basis,
@@ -21,8 +21,9 @@ from nfgnn.spectral.bases import (
     resolve_basis,
 )
 from nfgnn.spectral.csr import CSR
+from nfgnn.spectral.edge_checks import LambdaMax
 from nfgnn.spectral.lanczos import largest_eigenvalue
-from nfgnn.spectral.laplacian import LambdaMax, ScaledLaplacian, normalised, scaled_laplacian
+from nfgnn.spectral.laplacian import ScaledLaplacian, normalised, scaled_laplacian
 from nfgnn.spectral.recurrence import (
     each_term,
     mix_terms,
@@ -36,6 +37,7 @@ from nfgnn.spectral.recurrence import (
 from nfgnn.spectral.response import RESPONSES, initial_response
 from nfgnn.spectral.torch_backend import Table
 from nfgnn.spectral.torch_backend import step as recurrence_step
+from nfgnn.spectral.traced import TracedLaplacian, mix
 
 __all__ = [
     "BASES",
@@ -51,12 +53,15 @@ __all__ = [
     "Response",
     "ScaledLaplacian",
     "Table",
+    "TracedLaplacian",
+    "at_least_float32",
     "chebyshev_nodes",
     "each_term",
     "fast_apply",
     "initial_response",
     "join_runs",
     "largest_eigenvalue",
+    "mix",
     "mix_terms",
     "mixing_matrix",
     "neighbourhood_means",

@@ -26,6 +26,8 @@ def fast_apply(function: F) -> F:
     Without an active transformation, ``apply`` skips the dispatch of ``torch.func``. Under one,
     torch inspects the signature of ``forward``, which is stored here to do so only once. On a small
     graph either overhead exceeds the time of a sparse product.
+
+    Autocast is switched off inside, because torch has no sparse products in half precision.
     """
     forward: Any = function.forward
     forward.__signature__ = inspect.signature(forward)
@@ -34,6 +36,9 @@ def fast_apply(function: F) -> F:
     def apply(cls: Any, *args: Any) -> Any:
         if transforming():
             return transformed.__func__(cls, *args)
+        if torch._C._is_any_autocast_enabled():
+            with torch._C._DisableAutocast():
+                return super(Function, cls).apply(*args)
         return super(Function, cls).apply(*args)
 
     decorated: Any = function

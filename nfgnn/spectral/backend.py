@@ -31,6 +31,11 @@ def triton_supports(x: Tensor) -> bool:
     return x.is_cuda and x.dtype == torch.float32 and _has_triton()
 
 
+def at_least_float32(x: Tensor) -> Tensor:
+    """Return a signal in half precision as float32, because backends have float32 and float64."""
+    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+
+
 @cache
 def _has_triton() -> bool:
     return find_spec("triton") is not None

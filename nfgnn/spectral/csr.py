@@ -68,6 +68,10 @@ class CSR:
 
         return _CACHE.lookup((x,), None, make)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # torch cannot copy sparse tensors. This one is made again on first use.
+        return {**vars(self), "_tensor": None}
+
     @property
     def tensor(self) -> Tensor:
         """The matrix as a sparse CSR tensor of torch, which shares its memory."""

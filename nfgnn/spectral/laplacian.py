@@ -1,18 +1,22 @@
 """The scaled Laplacian of a graph."""
 
 from itertools import pairwise
-from typing import Literal
 
 import torch
 from torch import Tensor
 from torch_geometric.utils import coalesce
 
 from nfgnn.spectral.csr import CSR
+from nfgnn.spectral.edge_checks import (
+    LambdaMax,
+    check_edges,
+    check_symmetric,
+    mirrored_keys,
+    refuse_estimate,
+)
+from nfgnn.spectral.edge_weights import DifferentiableEntries, differentiable_entries
 from nfgnn.spectral.lanczos import largest_eigenvalue
 from nfgnn.tensor_cache import TensorCache
-
-LambdaMax = float | Literal["estimate"]
-"""The assumed largest eigenvalue of the Laplacian: a number, or estimated by the Lanczos method."""
 
 _CACHE = TensorCache()
 _BLOCK = 2**22  # number of entries that are normalised at a time
@@ -52,6 +56,8 @@ class ScaledLaplacian:
         self.weight = weight
         self.scale = scale
         self.lambda_max = float(lambda_max)
+        self.entries: DifferentiableEntries | None = None
+        """The entries of Â with a gradient, if edge weights need one."""
         self._adjacency: dict[torch.dtype, CSR] = {}
         self._degree: Tensor | None = None
 
@@ -120,42 +126,49 @@ def scaled_laplacian(
     num_nodes: int | None = None,
     self_loops: bool = False,
     lambda_max: LambdaMax = 2.0,
+    symmetrize: bool = False,
 ) -> ScaledLaplacian:
     """Return the scaled Laplacian of an undirected graph, cached for the life of its tensors.
 
     Args:
         edge_index: ``[2, num_edges]``, both directions of every edge. Repeated edges add up,
             self-loops are dropped. An operator is returned as it is.
-        edge_weight: ``[num_edges]``, non-negative.
+        edge_weight: ``[num_edges]``, non-negative. If it requires a gradient, the entries of the
+            operator have one, and the operator is built anew at every call.
         num_nodes: number of nodes; by default the largest index plus one.
         self_loops: whether to add a loop of weight one to every node, as GCN and GPRGNN do.
         lambda_max: the assumed largest eigenvalue: a number, or ``"estimate"`` (Lanczos).
+        symmetrize: whether to add missing directions. An edge that is listed in both directions
+            gets the mean of their weights. (default: edges in one direction are refused)
     """
     if isinstance(edge_index, ScaledLaplacian):
         return edge_index
     if num_nodes is None:
         num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
     n = num_nodes
+    if edge_weight is not None and edge_weight.requires_grad and torch.is_grad_enabled():
+        return _differentiable(edge_index, edge_weight, n, self_loops, lambda_max, symmetrize)
     return _CACHE.lookup(
         (edge_index, edge_weight),
-        (n, self_loops, lambda_max),
-        lambda: _build(edge_index, edge_weight, n, self_loops, lambda_max),
+        (n, self_loops, lambda_max, symmetrize),
+        lambda: _build(edge_index, edge_weight, n, self_loops, lambda_max, symmetrize),
     )
 
 
 def _build(
-    edge_index: Tensor, edge_weight: Tensor | None, n: int, self_loops: bool, lambda_max: LambdaMax
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+    n: int,
+    self_loops: bool,
+    lambda_max: LambdaMax,
+    symmetrize: bool,
 ) -> ScaledLaplacian:
-    if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= n):
-        raise ValueError(f"edge_index names a node outside of 0…{n - 1}")
-    if edge_weight is not None and edge_weight.numel() and float(edge_weight.min()) < 0:
-        raise ValueError(
-            "edge_weight must not be negative: the normalised Laplacian needs non-negative degrees"
-        )
-    if not isinstance(lambda_max, str) and lambda_max <= 0:
-        raise ValueError(f"lambda_max must be positive, got {lambda_max}")
+    check_edges(edge_index, edge_weight, n, lambda_max)
     key, weight = _entries(edge_index, edge_weight, n)
-    _check_symmetric(key, weight, n)
+    if symmetrize:
+        key, weight = _symmetrized(key, weight, n)
+    else:
+        check_symmetric(key, weight, n)
     if self_loops:
         key = torch.cat([key, torch.arange(n, device=key.device) * (n + 1)])
         if weight is None:
@@ -203,17 +216,32 @@ def _entries(
     return index[0] * n + index[1], None if bool((weight == 1).all()) else weight
 
 
-def _check_symmetric(key: Tensor, weight: Tensor | None, n: int) -> None:
-    """Refuse a directed graph: the backward pass relies on a symmetric operator."""
-    mirrored = key % max(n, 1) * n + key // max(n, 1)
+def _symmetrized(key: Tensor, weight: Tensor | None, n: int) -> tuple[Tensor, Tensor | None]:
+    """Return the entries with both directions, weighted by the mean of those that are listed."""
+    both = torch.cat([key, mirrored_keys(key, n)])
     if weight is None:
-        same = torch.equal(torch.unique(mirrored), key)
-    else:
-        mirrored, order = torch.sort(mirrored)
-        same = torch.equal(mirrored, key) and torch.allclose(weight[order], weight)
-    if not same:
-        raise ValueError(
-            "edge_index must hold both directions of every edge with equal weight, because a "
-            "spectral filter is defined for undirected graphs "
-            "(torch_geometric.utils.to_undirected makes one)"
-        )
+        return torch.unique(both), None
+    distinct, entry = torch.unique(both, return_inverse=True)
+    total = weight.new_zeros(distinct.numel()).index_add_(0, entry, weight.repeat(2))
+    return distinct, total / torch.bincount(entry, minlength=distinct.numel())
+
+
+def _differentiable(
+    edge_index: Tensor,
+    edge_weight: Tensor,
+    n: int,
+    self_loops: bool,
+    lambda_max: LambdaMax,
+    symmetrize: bool,
+) -> ScaledLaplacian:
+    """Return the operator with entries that have a gradient for the weights of the edges."""
+    check_edges(edge_index, edge_weight, n, lambda_max)
+    if isinstance(lambda_max, str):
+        refuse_estimate()
+    weight, scale, entries = differentiable_entries(
+        edge_index, edge_weight, n, self_loops, symmetrize
+    )
+    pattern = entries.pattern
+    operator = ScaledLaplacian(pattern.indptr, pattern.indices, weight, scale, lambda_max)
+    operator.entries = entries
+    return operator

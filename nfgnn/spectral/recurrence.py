@@ -8,27 +8,37 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from nfgnn.errors import UserError
 from nfgnn.spectral.autograd import fast_apply, fold_columns, unfold_columns
-from nfgnn.spectral.backend import backend
+from nfgnn.spectral.backend import at_least_float32, backend
 from nfgnn.spectral.bases import Basis
 from nfgnn.spectral.csr import CSR
 from nfgnn.spectral.laplacian import ScaledLaplacian
-from nfgnn.spectral.torch_backend import Table
+from nfgnn.spectral.torch_backend import Table, laplacian_table
+from nfgnn.spectral.traced import TracedLaplacian
 
 
 def polynomial_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int) -> Tensor:
     r"""Return all terms :math:`X^{(k)} = p_k(\tilde L)\,X`, ``[K + 1, n, channels]``.
 
-    Takes K sparse products forward and K backward, for every basis.
+    Takes K sparse products forward and K backward, for every basis. They are computed in float32
+    if x is bfloat16 or float16, and then rounded to the type of x.
     """
-    return mix_terms(recurrence_terms(x, operator, basis, K), basis, K)
+    return mix_terms(recurrence_terms(x, operator, basis, K), basis, K).to(x.dtype)
 
 
 def recurrence_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int) -> Tensor:
-    """Return the terms of the basis' table, before :meth:`Basis.mixing`."""
+    """Return the terms of the basis' table, before :meth:`Basis.mixing`.
+
+    Those of a signal in half precision are float32.
+    """
     if x.shape[-2] != operator.num_nodes:
-        raise ValueError(f"x has {x.shape[-2]} rows, the graph has {operator.num_nodes} nodes")
-    terms: Tensor = _Terms.apply(x, operator, recurrence_table(basis, K, operator.lambda_max))
+        raise UserError(f"x has {x.shape[-2]} rows, the graph has {operator.num_nodes} nodes")
+    x = at_least_float32(x)
+    table = recurrence_table(basis, K, operator.lambda_max)
+    if operator.entries is not None:
+        return operator.entries.terms(x, table)
+    terms: Tensor = _Terms.apply(x, operator, table)
     return terms
 
 
@@ -41,6 +51,10 @@ def paired_terms(
     columns, so a second signal costs little.
     """
     table = recurrence_table(basis, K, operator.lambda_max)
+    x = at_least_float32(x)
+    constant = at_least_float32(constant)
+    if operator.entries is not None:
+        return operator.entries.terms(x, table), _Terms.apply(constant.detach(), operator, table)
     terms: tuple[Tensor, Tensor] = _PairedTerms.apply(x, constant, operator, table)
     return terms
 
@@ -77,20 +91,18 @@ def neighbourhood_means(x: Tensor, operator: ScaledLaplacian, steps: int) -> Ten
     D^{-1/2} \hat A^k D^{1/2}`. A node without neighbours has zeros.
     """
     root = operator.degree.sqrt().to(x.dtype)[:, None]
-    powers: Tensor = _Terms.apply(x * root, operator, [(1.0, 0.0, 0.0)] * steps)
+    powers: Tensor
+    if isinstance(operator, TracedLaplacian):
+        powers = operator.powers(x * root, steps)
+    else:
+        powers = _Terms.apply(x * root, operator, [(1.0, 0.0, 0.0)] * steps)
     return torch.cat([x[None], powers[1:] * operator.scale.to(x.dtype)[:, None]])
 
 
 @lru_cache(maxsize=256)
 def recurrence_table(basis: Basis, K: int, lambda_max: float) -> Table:
     r"""Return the table of a basis in :math:`\tilde L` as a recurrence in :math:`\hat A`."""
-    stretch = 2 / lambda_max
-    rows = []
-    for k, (a, b, c) in enumerate(basis.table(K).tolist()):
-        # X^(-1) is zero, so c_0 has no effect. Backends have no such term: it would be whatever
-        # their buffer held before.
-        rows.append((-a * stretch, a * (stretch - 1) + b, c if k else 0.0))
-    return rows
+    return laplacian_table(basis.table(K).tolist(), lambda_max)
 
 
 @lru_cache(maxsize=256)

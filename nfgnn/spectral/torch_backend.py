@@ -3,7 +3,7 @@
 :mod:`nfgnn.kernels.recurrence` is the twin for GPUs: the same functions as Triton kernels.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -17,6 +17,17 @@ Table = list[tuple[float, float, float]]
 """Rows (a, b, c) of a recurrence in Â: see :func:`~nfgnn.spectral.recurrence_table`."""
 
 _BAG_COLUMNS = 16  # number of columns from which embedding_bag is faster than MKL's product
+
+
+def laplacian_table(rows: Sequence[Sequence[float]], lambda_max: float) -> Table:
+    r"""Return a recurrence in :math:`\tilde L` as one in :math:`\hat A`."""
+    stretch = 2 / lambda_max
+    table = []
+    for k, (a, b, c) in enumerate(rows):
+        # X^(-1) is zero, so c_0 has no effect. Backends have no such term: it would be whatever
+        # their buffer held before.
+        table.append((-a * stretch, a * (stretch - 1) + b, c if k else 0.0))
+    return table
 
 
 def terms(x: Tensor, operator: "ScaledLaplacian", table: Table) -> Tensor:

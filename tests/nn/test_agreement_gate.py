@@ -62,7 +62,7 @@ def test_equals_its_formula(basis: str) -> None:
 
 def test_starts_at_the_initial_filter_whatever_its_weights() -> None:
     x, edge_index = torch.randn(N, CHANNELS), random_graph(N, 0.2, 0)
-    nf, poly = NFConv(CHANNELS, K=K, rank=4, gate="agreement", alpha=0.3), PolyConv(K, alpha=0.3)
+    nf, poly = NFConv(CHANNELS, K=K, rank=4, gate="agreement", alpha=0.3), PolyConv(K=K, alpha=0.3)
     torch.testing.assert_close(nf(x, edge_index), poly(x, edge_index), rtol=1e-4, atol=1e-5)
 
 

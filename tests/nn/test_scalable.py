@@ -141,9 +141,9 @@ def test_batch_norm_stands_between_hidden_maps_and_their_nonlinearity(graph) -> 
 
 def test_without_a_gate_it_is_the_same_filter_for_all(graph) -> None:
     x, edge_index = graph
-    model, gated = ScalablePolyGNN(F, C, K=K).double(), NFConv(F, K).double()
+    model, gated = ScalablePolyGNN(F, C, K=K).double(), NFConv(F, K=K).double()
     with torch.no_grad():
         gated.gate.weight.zero_()
     torch.testing.assert_close(
-        model.coefficients(x, edge_index), gated(x, edge_index, None, True)[1]
+        model.coefficients(x, edge_index), gated(x, edge_index, return_coefficients=True)[1]
     )

@@ -1,8 +1,11 @@
 """The node-oriented filter."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from nfgnn.errors import UserError
 from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
 from nfgnn.nn.gates import GATES, find_gate
 from nfgnn.spectral import (
@@ -11,8 +14,6 @@ from nfgnn.spectral import (
     LambdaMax,
     Response,
     ScaledLaplacian,
-    mix_terms,
-    recurrence_terms,
 )
 
 
@@ -49,16 +50,27 @@ class NFConv(PolynomialFilter):
         self_loops (bool): whether to normalise A + I instead of A. (default: ``False``)
         lambda_max (float or "estimate"): assumed largest eigenvalue of the Laplacian.
             (default: ``2.0``)
+        symmetrize (bool): whether to add the missing directions of edges, as the sampled batches of
+            PyTorch Geometric need it. An edge that is listed in both directions gets the mean of
+            their weights. By default, edges in one direction are refused. (default: ``False``)
 
     Shapes:
         - **input:** node features ``(n, channels)``, edge indices ``(2, edges)``, edge weights
-          ``(edges)`` *(optional)*
+          ``(edges)`` *(optional)*, the graph of every node in a batch of graphs ``(n)``
+          *(optional)*
         - **output:** ``(n, channels)``; with ``return_coefficients`` also Ψ, ``(n, K + 1)``
+
+    The terms are computed in float32 if x is bfloat16 or float16, and so are the cosines of
+    ``gate="agreement"``. Coefficients and weighted sum have the precision of x. Under autocast, the
+    layer computes and returns float32. Inside ``torch.compile``, pass ``edge_index``, not a
+    prepared operator. Gradients flow to ``edge_weight``, except through ``gate="agreement"``. Only
+    ``gate="agreement"`` depends on ``batch``; without it, all nodes count as one graph.
     """
 
     def __init__(
         self,
         channels: int,
+        *,
         K: int = 10,
         rank: int = 1,
         basis: str | Basis = "chebyshev",
@@ -68,8 +80,9 @@ class NFConv(PolynomialFilter):
         alpha: float = 0.1,
         self_loops: bool = False,
         lambda_max: LambdaMax = 2.0,
+        symmetrize: bool = False,
     ) -> None:
-        super().__init__(K, basis, init, alpha, self_loops, lambda_max)
+        super().__init__(K, basis, init, alpha, self_loops, lambda_max, symmetrize)
         if rank < 1:
             raise ValueError(
                 f"rank is the number of base filters and must be at least 1, got {rank}"
@@ -86,24 +99,20 @@ class NFConv(PolynomialFilter):
         """Draw W, and start all nodes at the initial response."""
         self.gate.reset_parameters(self.initial_coefficients())
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor | ScaledLaplacian,
-        edge_weight: Tensor | None = None,
-        return_coefficients: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        """"""
-        operator = self.operator(x, edge_index, edge_weight)
-        terms = recurrence_terms(x, operator, self.basis, self.K)
-        out = self.filter(terms, x, operator)
-        if not return_coefficients:
-            return out
-        # Computed again, because fused gates sum the terms without returning the coefficients.
-        return out, self.gate(mix_terms(terms, self.basis, self.K), x, operator).T
+    @property
+    def precision(self) -> torch.dtype:
+        return self.gate.gamma.dtype
 
-    def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian) -> Tensor:
-        return self.gate.filter(mix_terms(terms, self.basis, self.K), x, operator)
+    def filter(
+        self, terms: Tensor, x: Tensor, operator: ScaledLaplacian, batch: Tensor | None = None
+    ) -> Tensor:
+        return self.gate.filter(self.mixed(terms).to(x.dtype), x, operator, batch)
+
+    def node_coefficients(
+        self, terms: Tensor, x: Tensor, operator: ScaledLaplacian, batch: Tensor | None
+    ) -> Tensor:
+        # Computed again, because fused gates sum the terms without returning the coefficients.
+        return self.gate.coefficients(self.mixed(terms).to(x.dtype), x, operator, batch).T
 
     def filter_rows(self, rows: Tensor) -> Tensor:
         return torch.bmm(self.row_coefficients(rows).unsqueeze(1), rows).squeeze(1)
@@ -123,3 +132,11 @@ class NFConv(PolynomialFilter):
     def __repr__(self) -> str:
         name = type(self).__name__
         return f"{name}({self.channels}, K={self.K}, rank={self.rank}, basis={self.basis})"
+
+    def _check_signal(self, x: Any) -> None:
+        super()._check_signal(x)
+        if x.shape[-1] != self.channels:
+            raise UserError(
+                f"x has {x.shape[-1]} columns, but the layer was made for {self.channels} "
+                f"channels: NFConv({x.shape[-1]}) fits, or a linear layer before it"
+            )

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from nfgnn.nn.gates.gate import Gate
-from nfgnn.spectral import ScaledLaplacian, neighbourhood_means
+from nfgnn.spectral import ScaledLaplacian, at_least_float32, neighbourhood_means
 
 
 class AgreementGate(Gate):
@@ -17,7 +17,8 @@ class AgreementGate(Gate):
         g_i = \mathrm{softmax}\big(W_2\, \mathrm{ReLU}(W_1 H_i)\big)
 
     X is the input of the layer. A bar subtracts the mean over the channels, because a constant
-    added to all class scores has no effect. The logarithms are standardised over the nodes. The
+    added to all class scores has no effect. The logarithms are standardised over the nodes of a
+    graph, and zero if all degrees are equal. In half precision, H is computed in float32. The
     cosines are positive where neighbours are similar and alternate where they are dissimilar.
     Those of a single node are noisy; their averages over neighbours (P) show the pattern of the
     region. No gradient flows through H. At W = 0, which weight decay favours, all nodes have the
@@ -45,10 +46,18 @@ class AgreementGate(Gate):
 
     def forward(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian | None = None) -> Tensor:
         assert operator is not None
-        h = self.agreement(terms.detach(), x.detach(), operator)
+        return self.coefficients(terms, x, operator, None)
+
+    def coefficients(
+        self, terms: Tensor, x: Tensor, operator: ScaledLaplacian, batch: Tensor | None
+    ) -> Tensor:
+        terms = at_least_float32(terms.detach())
+        h = self.agreement(terms, at_least_float32(x.detach()), operator, batch).to(x.dtype)
         return self.gamma @ self.activation(self.lin2(self.lin1(h).relu())).T
 
-    def agreement(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian) -> Tensor:
+    def agreement(
+        self, terms: Tensor, x: Tensor, operator: ScaledLaplacian, batch: Tensor | None = None
+    ) -> Tensor:
         """Return H, ``[n, 3 (K + 1)]``."""
         own = x - x.mean(-1, keepdim=True)
         others = terms[1:] - terms[1:].mean(-1, keepdim=True)
@@ -56,6 +65,30 @@ class AgreementGate(Gate):
         cosines = (own * others).sum(-1) / norms
         # The cosine of X with itself is 1 for every node, so the degree takes its place.
         degree = operator.degree.to(terms.dtype).log1p()
-        degree = (degree - degree.mean()) / degree.std(unbiased=False).clamp(min=1e-6)
+        degree = _standardised(degree, batch)
         a = torch.cat([degree.expand(1, -1), cosines]).T
         return neighbourhood_means(a, operator, self.smoothing).transpose(0, 1).flatten(1)
+
+
+def _standardised(values: Tensor, batch: Tensor | None) -> Tensor:
+    """Subtract the mean and divide by the deviation, over all nodes or within every graph.
+
+    Values that do not vary become zero: what is left of them is rounding error.
+    """
+    mean: Tensor
+    if batch is None:
+        mean = values.mean()
+        deviation = values.std(unbiased=False)
+    else:
+        mean = _graph_means(values, batch)
+        deviation = _graph_means((values - mean).square(), batch).sqrt()
+    varies = deviation > 1e-5
+    return (values - mean) / deviation.clamp(min=1e-6) * varies
+
+
+def _graph_means(values: Tensor, batch: Tensor) -> Tensor:
+    """Return the mean over its graph for every node, ``[n]``."""
+    # There are at most as many graphs as nodes. Counting them would wait for the device.
+    total = torch.zeros_like(values).index_add(0, batch, values)
+    count = torch.zeros_like(values).index_add(0, batch, torch.ones_like(values))
+    return (total / count.clamp(min=1)).index_select(0, batch)

@@ -7,12 +7,22 @@ from torch import Tensor, nn
 
 from nfgnn.spectral import ScaledLaplacian
 
+
+def _identity(h: Tensor) -> Tensor:
+    return h
+
+
+def _softmax(h: Tensor) -> Tensor:
+    return h.softmax(-1)
+
+
+# Functions with a name, so that a layer can be pickled.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
     "tanh": torch.tanh,
     "softplus": nn.functional.softplus,
-    "identity": lambda h: h,
-    "softmax": lambda h: h.softmax(-1),
+    "identity": _identity,
+    "softmax": _softmax,
 }
 
 
@@ -70,9 +80,25 @@ class Gate(nn.Module):
         """
         raise NotImplementedError
 
-    def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian | None = None) -> Tensor:
-        """Return the terms summed with the coefficients of every node, ``[n, channels]``."""
+    def coefficients(
+        self, terms: Tensor, x: Tensor, operator: ScaledLaplacian, batch: Tensor | None
+    ) -> Tensor:
+        """Return the coefficients in a batch of graphs, ``[K + 1, n]``.
+
+        A gate that pools over the nodes of a graph overrides this.
+
+        Args:
+            terms, x, operator: of :meth:`forward`.
+            batch: the graph of every node, ``[n]``; ``None`` for a single graph.
+        """
         eta: Tensor = self(terms, x, operator)
+        return eta
+
+    def filter(
+        self, terms: Tensor, x: Tensor, operator: ScaledLaplacian, batch: Tensor | None = None
+    ) -> Tensor:
+        """Return the terms summed with the coefficients of every node, ``[n, channels]``."""
+        eta = self.coefficients(terms, x, operator, batch)
         return (eta[..., None] * terms).sum(0)
 
     def row_coefficients(self, rows: Tensor, signal: Callable[[Tensor], Tensor]) -> Tensor:

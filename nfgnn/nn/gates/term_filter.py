@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from nfgnn.spectral import fast_apply, join_runs, triton_supports
+from nfgnn.spectral import fast_apply, join_runs, transforming, triton_supports
 
 
 def term_filter(terms: Tensor, weight: Tensor, gamma: Tensor) -> Tensor:
@@ -50,6 +50,8 @@ class _TermFilter(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if torch.is_grad_enabled() and not transforming():
+            return backward(grad, *ctx.saved_tensors)  # differentiable, for a second derivative
         gradients: tuple[Tensor, Tensor, Tensor]
         gradients = _TermFilterGradient.apply(grad, *ctx.saved_tensors)
         return gradients

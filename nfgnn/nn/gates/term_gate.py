@@ -25,11 +25,13 @@ class TermGate(Gate):
     def forward(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian | None = None) -> Tensor:
         return (self.activation(terms @ self.weight) * self.gamma[:, None]).sum(-1)
 
-    def filter(self, terms: Tensor, x: Tensor, operator: ScaledLaplacian | None = None) -> Tensor:
-        # The fused form has the derivative of the sigmoid built in.
-        if self.activation is torch.sigmoid:
+    def filter(
+        self, terms: Tensor, x: Tensor, operator: ScaledLaplacian, batch: Tensor | None = None
+    ) -> Tensor:
+        # The fused form has the derivative of the sigmoid built in. Compilers fuse the plain one.
+        if self.activation is torch.sigmoid and not torch.compiler.is_compiling():
             return term_filter(terms, self.weight, self.gamma)
-        return super().filter(terms, x, operator)
+        return super().filter(terms, x, operator, batch)
 
     def row_coefficients(self, rows: Tensor, signal: Callable[[Tensor], Tensor]) -> Tensor:
         # In the layout of the rows: transposing them, as the default does, would copy them.

@@ -39,6 +39,8 @@ class APPNP(Decoupled):
         K: int = 10,
         alpha: float = 0.1,
     ) -> None:
-        prop = PolyConv(K, "monomial", "ppr", alpha, self_loops=True, learnable=False)
+        prop = PolyConv(
+            K=K, basis="monomial", init="ppr", alpha=alpha, self_loops=True, learnable=False
+        )
         sizes = (in_channels, out_channels, hidden_channels, num_layers)
         super().__init__(prop, *sizes, dropout, filter_dropout)

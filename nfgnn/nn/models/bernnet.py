@@ -12,7 +12,7 @@ class BernConv(PolyConv):
     """A filter in the Bernstein basis whose coefficients pass through a ReLU."""
 
     def __init__(self, K: int) -> None:
-        super().__init__(K, "bernstein", "all-pass")
+        super().__init__(K=K, basis="bernstein", init="all-pass")
 
     def coefficients(self) -> Tensor:
         return self.gamma.relu()

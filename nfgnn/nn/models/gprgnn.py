@@ -42,7 +42,7 @@ class GPRGNN(Decoupled):
         K: int = 10,
         alpha: float = 0.1,
     ) -> None:
-        prop = PolyConv(K, "monomial", "ppr", alpha, self_loops=True)
+        prop = PolyConv(K=K, basis="monomial", init="ppr", alpha=alpha, self_loops=True)
         sizes = (in_channels, out_channels, hidden_channels, num_layers)
         super().__init__(prop, *sizes, dropout, filter_dropout)
 
@@ -70,6 +70,6 @@ class ScalableGPRGNN(Scalable):
         K: int = 10,
         alpha: float = 0.1,
     ) -> None:
-        prop = PolyConv(K, "monomial", "ppr", alpha, self_loops=True)
+        prop = PolyConv(K=K, basis="monomial", init="ppr", alpha=alpha, self_loops=True)
         sizes = (in_channels, out_channels, hidden_channels, num_layers)
         super().__init__(prop, *sizes, dropout, batch_norm)

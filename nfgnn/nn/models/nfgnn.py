@@ -58,7 +58,16 @@ class NFGNN(Decoupled):
         num_nodes: int | None = None,
     ) -> None:
         prop = NFConv(
-            out_channels, K, rank, basis, gate, activation, init, alpha, self_loops, lambda_max
+            out_channels,
+            K=K,
+            rank=rank,
+            basis=basis,
+            gate=gate,
+            activation=activation,
+            init=init,
+            alpha=alpha,
+            self_loops=self_loops,
+            lambda_max=lambda_max,
         )
         sizes = (in_channels, out_channels, hidden_channels, num_layers)
         super().__init__(prop, *sizes, dropout, filter_dropout, link, num_nodes)
@@ -111,7 +120,16 @@ class ScalableNFGNN(Scalable):
                 f"choose {rowwise}"
             )
         prop = NFConv(
-            in_channels, K, rank, basis, gate, activation, init, alpha, self_loops, lambda_max
+            in_channels,
+            K=K,
+            rank=rank,
+            basis=basis,
+            gate=gate,
+            activation=activation,
+            init=init,
+            alpha=alpha,
+            self_loops=self_loops,
+            lambda_max=lambda_max,
         )
         sizes = (in_channels, out_channels, hidden_channels, num_layers)
         super().__init__(prop, *sizes, dropout, batch_norm)

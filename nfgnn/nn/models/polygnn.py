@@ -39,7 +39,14 @@ class PolyGNN(Decoupled):
         link: str = "none",
         num_nodes: int | None = None,
     ) -> None:
-        prop = PolyConv(K, basis, init, alpha, self_loops, lambda_max)
+        prop = PolyConv(
+            K=K,
+            basis=basis,
+            init=init,
+            alpha=alpha,
+            self_loops=self_loops,
+            lambda_max=lambda_max,
+        )
         sizes = (in_channels, out_channels, hidden_channels, num_layers)
         super().__init__(prop, *sizes, dropout, filter_dropout, link, num_nodes)
 
@@ -71,6 +78,13 @@ class ScalablePolyGNN(Scalable):
         self_loops: bool = False,
         lambda_max: LambdaMax = 2.0,
     ) -> None:
-        prop = PolyConv(K, basis, init, alpha, self_loops, lambda_max)
+        prop = PolyConv(
+            K=K,
+            basis=basis,
+            init=init,
+            alpha=alpha,
+            self_loops=self_loops,
+            lambda_max=lambda_max,
+        )
         sizes = (in_channels, out_channels, hidden_channels, num_layers)
         super().__init__(prop, *sizes, dropout, batch_norm)

@@ -1,5 +1,7 @@
 """Simplified graph convolution, with the filter after or before the linear map."""
 
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 
@@ -75,9 +77,10 @@ class ScalableSGC(Scalable):
 
 def _power(K: int) -> PolyConv:
     """Return the fixed filter Â^K."""
+    response = partial(_power_response, K=K)
+    return PolyConv(K=K, basis="monomial", init=response, self_loops=True, learnable=False)
 
-    def response(t: Tensor) -> Tensor:
-        power: Tensor = (-t) ** K
-        return power
 
-    return PolyConv(K, "monomial", response, self_loops=True, learnable=False)
+def _power_response(t: Tensor, K: int) -> Tensor:
+    power: Tensor = (-t) ** K
+    return power

@@ -1,0 +1,79 @@
+"""Checks of the tensors that describe the edges of a graph."""
+
+from typing import Literal, NoReturn
+
+import torch
+from torch import Tensor
+
+from nfgnn.errors import UserError
+
+LambdaMax = float | Literal["estimate"]
+"""The assumed largest eigenvalue of the Laplacian: a number, or estimated by the Lanczos method."""
+
+
+def check_edges(
+    edge_index: Tensor, edge_weight: Tensor | None, n: int, lambda_max: LambdaMax
+) -> None:
+    """Refuse tensors that do not describe the edges of a graph with n nodes."""
+    if edge_index.layout != torch.strided:
+        raise UserError(
+            "edge_index is a sparse matrix, but the indices of the edges are needed: pass "
+            "torch_geometric.utils.to_edge_index(matrix)[0]"
+        )
+    shape = tuple(edge_index.shape)
+    if len(shape) != 2 or shape[0] != 2:
+        raise UserError(f"edge_index must have the shape [2, num_edges], got {list(shape)}")
+    if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
+        raise UserError(
+            f"edge_index holds the numbers of nodes and must be integer, got {edge_index.dtype}"
+        )
+    if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= n):
+        raise UserError(
+            f"edge_index names a node outside of 0…{n - 1}: its values range from "
+            f"{int(edge_index.min())} to {int(edge_index.max())}, and x has {n} rows"
+        )
+    if edge_weight is not None:
+        if edge_weight.shape != edge_index.shape[1:]:
+            raise UserError(
+                f"edge_weight must have one number per edge, [{shape[1]}], got "
+                f"{list(edge_weight.shape)}"
+            )
+        if edge_weight.numel() and float(edge_weight.detach().min()) < 0:
+            raise UserError(
+                "edge_weight must not be negative: the normalised Laplacian needs non-negative "
+                "degrees"
+            )
+    if not isinstance(lambda_max, str) and lambda_max <= 0:
+        raise UserError(f"lambda_max must be positive, got {lambda_max}")
+
+
+def mirrored_keys(key: Tensor, n: int) -> Tensor:
+    """Return the keys of the transposed entries."""
+    return key % max(n, 1) * n + key // max(n, 1)
+
+
+def check_symmetric(key: Tensor, weight: Tensor | None, n: int) -> None:
+    """Refuse a directed graph: the backward pass relies on a symmetric operator."""
+    mirrored = mirrored_keys(key, n)
+    if weight is None:
+        same = torch.equal(torch.unique(mirrored), key)
+    else:
+        mirrored, order = torch.sort(mirrored)
+        same = torch.equal(mirrored, key) and torch.allclose(weight[order], weight)
+    if not same:
+        refuse_directed()
+
+
+def refuse_directed() -> NoReturn:
+    raise UserError(
+        "edge_index must hold both directions of every edge with equal weight, because a "
+        "spectral filter is defined for undirected graphs: pass symmetrize=True to the layer, "
+        "or use torch_geometric.utils.to_undirected"
+    )
+
+
+def refuse_estimate() -> NoReturn:
+    raise UserError(
+        'edge_weight requires a gradient, which lambda_max="estimate" does not have: give '
+        "lambda_max as a number, or detach edge_weight"
+    )
