@@ -65,6 +65,7 @@ class NodeModel(nn.Module):
         y: Tensor,
         label_smoothing: float = 0.0,
         logits: Tensor | None = None,
+        weight: Tensor | None = None,
     ) -> Tensor:
         """Return the loss of one training step, by default the cross-entropy.
 
@@ -74,10 +75,11 @@ class NodeModel(nn.Module):
             y: labels of these nodes.
             label_smoothing: share of the target that is spread over all classes.
             logits: logits of all nodes in training mode; computed if not given.
+            weight: weights of the training nodes, whose mean is 1.
         """
         if logits is None:
             logits = self.train()(x, edge_index, edge_weight)
-        return F.cross_entropy(logits.index_select(0, nodes), y, label_smoothing=label_smoothing)
+        return weighted_cross_entropy(logits.index_select(0, nodes), y, label_smoothing, weight)
 
     def pretraining(self) -> list[tuple["NodeModel", int]]:
         """Return the parts that are trained alone first, each with its number of epochs."""
@@ -116,3 +118,20 @@ class _Adapter(NodeModel):
 def as_node_model(module: nn.Module) -> NodeModel:
     """Return a :class:`NodeModel` as it is, and any other module in an adapter."""
     return module if isinstance(module, NodeModel) else _Adapter(module)
+
+
+def weighted_cross_entropy(
+    logits: Tensor, y: Tensor, label_smoothing: float = 0.0, weight: Tensor | None = None
+) -> Tensor:
+    """Return the mean over the nodes of weight times cross-entropy.
+
+    Args:
+        logits: ``[n, classes]``.
+        y: labels, ``[n]``.
+        label_smoothing: share of the target that is spread over all classes.
+        weight: ``[n]``, with mean 1; ``None`` weighs all nodes alike.
+    """
+    if weight is None:
+        return F.cross_entropy(logits, y, label_smoothing=label_smoothing)
+    losses = F.cross_entropy(logits, y, reduction="none", label_smoothing=label_smoothing)
+    return (weight * losses).mean()

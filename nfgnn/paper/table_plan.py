@@ -76,7 +76,7 @@ def make_plan(
     configs = {}
     for row in rows:
         kind = row.preset or kind_of_table
-        values = {**row.settings, **(settings or {})}
+        values = {"select": spec.select, **row.settings, **(settings or {})}
         for column in columns:
             configs[row.label, column] = RunConfig.resolve(
                 row.model, values, column.dataset, column.protocol, kind

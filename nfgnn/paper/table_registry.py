@@ -53,6 +53,9 @@ class TableSpec:
     comparisons: tuple[tuple[str, str], ...] = ()
     """Pairs of labels for paired tests; the second may be :data:`BEST_OTHER`."""
     preset: str = "best"
+    select: str = "loss"
+    """What selects the epoch: the validation loss, as in the paper, or ``"auto"``, by which the
+    metric of the graph decides."""
     by_device: bool = False
     """Whether the table shows times. Its runs are then made alone and once on every machine, and
     the machines have rows of their own."""

@@ -120,7 +120,7 @@ class TrainedModels:
             settings: hyper-parameters that differ from the preset.
         """
         protocol = "semi" if dataset in _SEMI_SUPERVISED else "full"
-        options = {**self._settings, **settings}
+        options = {"select": "loss", **self._settings, **settings}
         graph = self.source(dataset)
         name = graph.data.get("registered_name")
         config = RunConfig.resolve(model, options, name, protocol, "paper")

@@ -22,7 +22,9 @@ from nfgnn.errors import UserError
 from nfgnn.kernels import LARGE, degree_order
 from nfgnn.nn import NodeModel
 from nfgnn.spectral import CSR, triton_supports
+from nfgnn.training.class_weight import balanced_weights
 from nfgnn.training.config import TrainingConfig
+from nfgnn.training.criterion import Criterion
 from nfgnn.training.fused_loss import loss_and_accuracy
 from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.optimizer import StackedAdam
@@ -48,13 +50,13 @@ class Member:
 def fit_batched(
     members: Sequence[Member], data: Data, on_epoch: OnEpoch | None = None
 ) -> list[History]:
-    """Train all members at once and leave each model with its weights of least validation loss.
+    """Train all members at once and leave each model with the weights of its best epoch.
 
     Every member stops by the rule of :func:`~nfgnn.training.fit`. Its weights are then frozen until
     the others stop. When at most half of the runs are left, the others leave the computation.
 
     Args:
-        members: runs that share the number of epochs and the patience.
+        members: runs that share the number of epochs, the patience and the criterion.
         data: the graph with scaled features, on the models' device. Masks are the members'.
         on_epoch: called with the history of the longest run.
     """
@@ -94,8 +96,12 @@ class BatchedTrainer(Trainer):
         self.rates = dropout_rates(models, self.weights.device) if len(members) > 1 else {}
         self.train_weight, self.val_weight = self._node_weights()
         configs = [member.config for member in members]
+        self.criterion = self._shared_criterion(data)
+        self.val_nodes, self.val_inside = self._val_nodes()
         self.optimizer = StackedAdam(self.weights, self.layout.filter_start, configs)
-        self.stopping = BatchedStopping(self.weights, configs[0].epochs, configs[0].patience)
+        self.stopping = BatchedStopping(
+            self.weights, configs[0].epochs, configs[0].patience, self.criterion
+        )
         self.smoothing: Tree = {}
         shares = [config.label_smoothing for config in configs]
         if any(shares):
@@ -133,7 +139,32 @@ class BatchedTrainer(Trainer):
         dtype = self.weights.dtype
         train = self.train_mask.to(dtype) / self.train_mask.sum(1, keepdim=True)
         val = self.val_mask.to(dtype) / self.val_mask.sum(1, keepdim=True)
+        for weight, mask, member in zip(train, self.train_mask, self.members):
+            if member.config.class_weight == "balanced":
+                weight[mask] *= balanced_weights(self.y[mask]).to(dtype)
         return train, val
+
+    def _shared_criterion(self, data: Data) -> Criterion:
+        """Return the criterion of all members, and check that it is defined for each of them."""
+        criteria = {
+            Criterion.of(member.config.metric, member.config.select, data)
+            for member in self.members
+        }
+        if len(criteria) != 1:
+            raise UserError("batched runs must share the settings metric and select")
+        (criterion,) = criteria
+        for mask in self.val_mask:
+            criterion.check(self.y[mask], data)
+        return criterion
+
+    def _val_nodes(self) -> tuple[Tensor, Tensor]:
+        """Return the validation nodes of every run, ``[runs, m]``, and which of them count.
+
+        Rows of runs with fewer nodes are filled up, so that all runs have one shape.
+        """
+        most = int(self.val_mask.sum(1).max())
+        inside, nodes = self.val_mask.byte().sort(dim=1, descending=True, stable=True)
+        return nodes[:, :most].clone(), inside[:, :most].double()
 
     def _warm_up(self) -> None:
         """Run a plain step, because the graph has to be prepared outside of any transformation.
@@ -153,14 +184,14 @@ class BatchedTrainer(Trainer):
 
     def epoch(self) -> None:
         """A training pass and an evaluation of the same weights, then the update."""
-        gradients, train_loss, val_loss, accuracy = self._pass()
-        self.stopping.record(self.weights, train_loss, val_loss, accuracy)
+        gradients, train_loss, evaluation = self._pass()
+        self.stopping.record(self.weights, train_loss, *evaluation)
         gradient = self.layout.join(gradients)
         self.optimizer.step(self.weights, gradient, self.stopping.active)
         self.stopping.epoch += 1
 
-    def _pass(self) -> tuple[Tree, Tensor, Tensor, Tensor]:
-        """Return gradients, training loss, validation loss and accuracy of the weights."""
+    def _pass(self) -> tuple[Tree, Tensor, tuple[Tensor, ...]]:
+        """Return gradients, training loss and evaluation of the weights."""
 
         def loss(
             views: Tree,
@@ -174,11 +205,9 @@ class BatchedTrainer(Trainer):
                 values = {f"model.{name}": value for name, value in (views | constants).items()}
                 training_logits, logits = functional_call(self.pair, values, self.inputs)
             train_loss, _ = loss_and_accuracy(training_logits, train_weight, self.y, **smoothing)
-            return train_loss, loss_and_accuracy(logits, val_weight, self.y)
+            return train_loss, self._evaluated(logits, val_weight)
 
-        gradients, (train_loss, (val_loss, accuracy)) = self._mapped(
-            grad_and_value(loss, has_aux=True)
-        )(
+        gradients, (train_loss, evaluated) = self._mapped(grad_and_value(loss, has_aux=True))(
             self.views,
             self.constants,
             self.rates,
@@ -186,18 +215,35 @@ class BatchedTrainer(Trainer):
             self.train_weight,
             self.val_weight,
         )
-        return gradients, train_loss, val_loss, accuracy
+        return gradients, train_loss, self._with_metric(*evaluated)
 
-    def evaluate(self) -> tuple[Tensor, Tensor]:
-        """Return validation loss and accuracy of the weights."""
+    def evaluate(self) -> tuple[Tensor, ...]:
+        """Return validation loss, accuracy and, if it is another one, the metric."""
         self.template.eval()
 
-        def scores(views: Tree, constants: Tree, weight: Tensor) -> tuple[Tensor, Tensor]:
+        def scores(views: Tree, constants: Tree, weight: Tensor) -> tuple[Tensor, ...]:
             logits: Tensor = functional_call(self.template, views | constants, self.inputs)
-            return loss_and_accuracy(logits, weight, self.y)
+            return self._evaluated(logits, weight)
 
-        loss, accuracy = self._mapped(scores)(self.views, self.constants, self.val_weight)
-        return loss, accuracy
+        evaluated = self._mapped(scores)(self.views, self.constants, self.val_weight)
+        return self._with_metric(*evaluated)
+
+    def _evaluated(self, logits: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
+        """Return validation loss and accuracy of one run, and the logits if a metric needs them."""
+        loss, accuracy = loss_and_accuracy(logits, weight, self.y)
+        return (loss, accuracy, logits) if self.criterion.has_curve else (loss, accuracy)
+
+    def _with_metric(
+        self, loss: Tensor, accuracy: Tensor, logits: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
+        """Compute the metric of all runs from their logits, ``[runs, n, classes]``."""
+        if logits is None:
+            return loss, accuracy
+        # Only the validation nodes, because sorting all nodes would cost more than the model.
+        nodes = self.val_nodes[:, :, None].expand(-1, -1, logits.shape[-1])
+        probabilities = logits.gather(1, nodes).softmax(-1)
+        metric = self.criterion.metric.value(probabilities, self.y[self.val_nodes], self.val_inside)
+        return loss, accuracy, metric
 
     def _mapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Map the function of one run over all runs. A single run needs no transformation."""
@@ -230,6 +276,8 @@ class BatchedTrainer(Trainer):
         self.views = self.layout.views(self.weights)
         self.train_weight = self.train_weight[keep].clone()
         self.val_weight = self.val_weight[keep].clone()
+        self.val_nodes = self.val_nodes[keep].clone()
+        self.val_inside = self.val_inside[keep].clone()
         self.constants = {name: value[keep] for name, value in self.constants.items()}
         self.rates = {name: value[keep] for name, value in self.rates.items()}
         self.smoothing = {name: value[keep] for name, value in self.smoothing.items()}
@@ -254,8 +302,8 @@ class BatchedTrainer(Trainer):
     def finish(self) -> list[History]:
         if not self._all_stopped:
             # The last update has not been evaluated yet.
-            loss, accuracy = self.evaluate()
-            self.stopping.record(self.weights, torch.zeros_like(loss), loss, accuracy)
+            loss, *scores = self.evaluate()
+            self.stopping.record(self.weights, torch.zeros_like(loss), loss, *scores)
         results = self._all_results()
         views = self.layout.views(torch.stack([best for _, best in results]))
         for number, member in enumerate(self.members):

@@ -22,7 +22,7 @@ from nfgnn.errors import UserError
 from nfgnn.training.history import History
 from nfgnn.training.optimizer import FusedAdam
 
-_CURVES = ("train_loss", "val_loss", "val_accuracy", "seconds")
+_CURVES = ("train_loss", "val_loss", "val_accuracy", "val_metric", "seconds")
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Checkpoint:
     """Number of steps done in the current epoch."""
     history: History = field(default_factory=History)
     best: dict[str, Tensor] = field(default_factory=dict)
-    """Weights of least validation loss; empty until the first epoch has ended."""
+    """Weights of the best epoch; empty until the first epoch has ended."""
 
 
 def save_checkpoint(
@@ -53,6 +53,7 @@ def save_checkpoint(
         "train_loss": checkpoint.history.train_loss,
         "val_loss": checkpoint.history.val_loss,
         "val_accuracy": checkpoint.history.val_accuracy,
+        "val_metric": checkpoint.history.val_metric,
         "seconds": checkpoint.history.seconds,
     }
     # Copies, because safetensors accepts neither shared memory nor non-contiguous tensors.
@@ -70,6 +71,7 @@ def load_checkpoint(path: Path, model: nn.Module, optimizer: FusedAdam) -> Check
     try:
         with safe_open(path, framework="pt") as file:
             header: dict[str, Any] = json.loads((file.metadata() or {})["progress"])
+            header.setdefault("val_metric", [])  # checkpoints of older versions lack it
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         model.load_state_dict(_with_prefix("model.", tensors))
         optimizer.load_state(_with_prefix("optimizer.", tensors))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,11 @@ from nfgnn.files import atomic_folder, refuse_foreign_files
 from nfgnn.nn import NodeModel, Scalable
 from nfgnn.store import stream_seed
 from nfgnn.training import inputs
-from nfgnn.training.config import RunConfig
+from nfgnn.training.config import RunConfig, TrainingConfig
 from nfgnn.training.dead_runs import is_dead
 from nfgnn.training.device import resolve_device
 from nfgnn.training.history import History, OnEpoch
-from nfgnn.training.metrics import accuracy
+from nfgnn.training.metrics import count_classes, resolve_metric
 from nfgnn.training.minibatch import fit_rows
 from nfgnn.training.presets import read_preset_file
 from nfgnn.training.whole_graph import fit
@@ -86,7 +87,7 @@ class NodeClassifier:
     def from_config(cls, config: RunConfig, seed: int, device: str = "auto") -> "NodeClassifier":
         """Return a classifier with exactly this configuration."""
         self = cls(config.model, preset="none", seed=seed, device=device)
-        self.settings = {k: v for k, v in config.to_dict().items() if k != "model"}
+        self.settings = config.settings()
         self._config = config
         return self
 
@@ -168,7 +169,7 @@ class NodeClassifier:
         self, data: Data, restart: int, on_epoch: OnEpoch | None, checkpoint: Path | None
     ) -> History:
         """Train the present weights."""
-        config = self.config_.training
+        config = self.training_config(data)
         if not inputs.is_row_model(self.model_):
             return fit(self.model_, self.scaled(data), config, on_epoch)
         task = inputs.row_task(self.model_, data, self.scaling_)
@@ -177,6 +178,15 @@ class NodeClassifier:
             # A resumed call finds the dead training in the first file and gets here again.
             checkpoint = checkpoint.with_suffix(f".restart-{restart}{checkpoint.suffix}")
         return fit_rows(self.model_, task, config, seed, on_epoch, checkpoint)
+
+    def training_config(self, data: Data) -> TrainingConfig:
+        """Return the settings of the training with the name of the graph's metric.
+
+        The trainers only see tensors, from which they could not tell the official metric.
+        """
+        training = self.config_.training
+        metric = resolve_metric(training.metric, data)
+        return replace(training, metric=metric.name)
 
     def prepare_fit(self, data: Data) -> None:
         """Resolve the configuration, fit the scaling and build a model with fresh weights."""
@@ -241,11 +251,18 @@ class NodeClassifier:
         """Return the most probable class of every node."""
         return self.predict_proba(data).argmax(-1)
 
-    def score(self, data: Data, mask: Tensor | None = None) -> float:
-        """Return the accuracy on the labelled nodes of ``mask``.
+    def score(self, data: Data, mask: Tensor | None = None, metric: str | None = None) -> float:
+        """Return the metric on the labelled nodes of ``mask``.
 
-        The default is ``data.test_mask``, or the test nodes of the split that :meth:`fit` makes of
-        a graph without masks.
+        Args:
+            data: the graph.
+            mask: the nodes to score. The default is ``data.test_mask``, or the test nodes of the
+                split that :meth:`fit` makes of a graph without masks.
+            metric: name of a metric. The default is the setting ``metric``, which is automatically
+                the official metric of the graph: see :func:`nfgnn.training.resolve_metric`.
+
+        Returns:
+            A greater score is better: losses are negated, as by the scorers of scikit-learn.
         """
         if mask is None:
             mask = inputs.with_split(data, self.seed).get("test_mask")
@@ -254,7 +271,14 @@ class NodeClassifier:
         nodes = mask & (data.y >= 0).cpu()
         if not bool(nodes.any()):
             raise UserError("the mask contains no labelled node to score")
-        return accuracy(self.predict_proba(data)[nodes], data.y[nodes].cpu())
+        probabilities = self.predict_proba(data)[nodes]
+        y = data.y[nodes].cpu()
+        chosen = resolve_metric(metric or self.config_.training.metric, data)
+        reason = chosen.undefined(count_classes(y, self.num_classes_))
+        if reason is not None:
+            raise UserError(f"the mask cannot be scored: {reason}")
+        value = chosen.compute(probabilities, y, self.num_classes_)
+        return value if chosen.greater_is_better else -value
 
     def coefficients(self, data: Data) -> Tensor:
         """Return Ψ, the filter coefficients of every node, ``[num_nodes, K + 1]``.
@@ -393,7 +417,7 @@ class NodeClassifier:
             y=data.y,
             num_nodes=data.num_nodes,
         )
-        for key in ("edge_weight", "train_mask", "val_mask"):
+        for key in ("edge_weight", "train_mask", "val_mask", "num_classes"):
             if data.get(key) is not None:
                 copy[key] = data[key]
         return copy.to(resolve_device(self.device))

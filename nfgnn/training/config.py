@@ -2,16 +2,28 @@
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
+
+from torch_geometric.data import Data
 
 from nfgnn.errors import UserError, suggestion
 from nfgnn.nn import GATES, NodeModel, find_model
+from nfgnn.training.criterion import BY_LOSS, resolve_select
+from nfgnn.training.metrics import AUTO, resolve_metric
 from nfgnn.training.presets import PresetFile, is_preset_file, preset, read_preset_file
 from nfgnn.training.settings import check_setting
 
-_OMITTED_IF_DEFAULT = {"batch_size": 0, "label_smoothing": 0.0, "restarts": 1}
-"""Settings that were added later. Omitting their defaults keeps the keys of old records."""
+_OMITTED = {
+    "batch_size": 0,
+    "label_smoothing": 0.0,
+    "restarts": 1,
+    "metric": AUTO,
+    "select": BY_LOSS,
+    "class_weight": "none",
+}
+"""Settings that were added later, with the values that old records stand for. Omitting these values
+keeps the keys of the records."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +32,7 @@ class TrainingConfig:
 
     The paper's protocol: Adam, at most 1000 epochs. After ``patience`` epochs training stops as
     soon as the validation loss exceeds the mean of its last ``patience`` values. The weights of
-    least validation loss are kept.
+    least validation loss are kept. With ``select="metric"`` the metric takes the place of the loss.
     """
 
     lr: float = 0.01
@@ -43,6 +55,13 @@ class TrainingConfig:
     """Rows per step, for models that are trained on rows; 0 takes all rows."""
     restarts: int = 1
     """How often a training that never rises above chance starts again with other weights."""
+    metric: str = AUTO
+    """The metric that runs are scored by: see :func:`nfgnn.training.resolve_metric`."""
+    select: str = AUTO
+    """What selects the epoch and stops the training: ``"loss"`` (the validation loss) or
+    ``"metric"``. ``"auto"`` is the loss where the metric is accuracy, else the metric."""
+    class_weight: str = "none"
+    """``"balanced"`` gives a training node of class c the weight n / (C n_c) in the loss."""
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -101,14 +120,14 @@ class RunConfig:
         model = settings.pop("model", None)
         if not isinstance(model, str):
             raise UserError("the configuration does not name its model")
-        return cls.resolve(model, settings, None, None, "none")
+        return cls.resolve(model, {**_OMITTED, **settings}, None, None, "none")
 
     def to_dict(self) -> dict[str, Any]:
         """Return one flat table: the name of the model and all settings."""
         settings = {
             key: value
             for key, value in self.settings().items()
-            if key not in _OMITTED_IF_DEFAULT or value != _OMITTED_IF_DEFAULT[key]
+            if key not in _OMITTED or value != _OMITTED[key]
         }
         return {"model": self.model, **settings}
 
@@ -119,6 +138,21 @@ class RunConfig:
             for key, value in self.hyper.items()
         }
         return {**hyper, **asdict(self.training)}
+
+    def for_graph(self, data: Data) -> "RunConfig":
+        """Return the configuration with the rule that selects epochs on this graph.
+
+        ``select`` becomes ``"loss"`` or ``"metric"``. ``metric`` stays or becomes ``"auto"`` where
+        it is the metric that the graph has anyway, so that equal runs have equal configurations.
+        """
+        metric = resolve_metric(self.training.metric, data)
+        is_automatic = metric == resolve_metric(AUTO, data)
+        training = replace(
+            self.training,
+            metric=AUTO if is_automatic else metric.name,
+            select=resolve_select(self.training.select, metric),
+        )
+        return replace(self, training=training)
 
     def build(self, num_features: int, num_classes: int, num_nodes: int | None = None) -> NodeModel:
         """Return the model with fresh weights.

@@ -6,6 +6,7 @@ its loss stays that of a constant prediction, and the validation loss selects an
 A run is dead if both of these hold over all of its epochs:
 
 - The validation accuracy stays within three standard errors of the share of the largest class.
+  Where the metric is ROC-AUC, it also stays within three standard errors of 1/2.
 - The training loss never falls more than 5 % below that of the best constant prediction.
 
 Either condition alone would flag healthy runs. With five validation nodes, or where one class has
@@ -22,6 +23,7 @@ from torch_geometric.data import Data
 
 from nfgnn.training.config import TrainingConfig
 from nfgnn.training.history import History
+from nfgnn.training.metrics import ROC_AUC
 
 _STANDARD_ERRORS = 3.0
 _LEAST_DECREASE = 0.05
@@ -42,17 +44,29 @@ def is_dead(history: History, data: Data, config: TrainingConfig) -> bool:
     if history.epochs * _updates_per_epoch(data, config) < _LEAST_UPDATES:
         return False
     finite_losses = [loss for loss in history.train_loss if math.isfinite(loss)]
-    chance = constant_loss(data, config.label_smoothing)
+    balanced = config.class_weight == "balanced"
+    chance = constant_loss(data, config.label_smoothing, balanced)
     learned = min(finite_losses, default=math.inf) < (1 - _LEAST_DECREASE) * chance
-    return not learned and max(history.val_accuracy) <= highest_chance_accuracy(data)
+    return not learned and not _scores_above_chance(history, data)
 
 
-def constant_loss(data: Data, label_smoothing: float = 0.0) -> float:
+def _scores_above_chance(history: History, data: Data) -> bool:
+    if max(history.val_accuracy) > highest_chance_accuracy(data):
+        return True
+    # The labels of a rare class may be ranked well although no node is assigned to it.
+    ranked = history.criterion.metric == ROC_AUC and data.num_classes == 2
+    return ranked and max(history.val_metric) > highest_chance_roc_auc(data)
+
+
+def constant_loss(data: Data, label_smoothing: float = 0.0, balanced: bool = False) -> float:
     """Return the least training loss of a prediction that is the same for every node.
 
-    It is the entropy of the mean training target.
+    It is the entropy of the mean training target, in which ``balanced`` weights give all classes
+    the same share.
     """
     shares = _class_shares(data, data.train_mask)
+    if balanced:
+        shares = (shares > 0) / (shares > 0).sum()
     target = (1 - label_smoothing) * shares + label_smoothing / data.num_classes
     return float(torch.special.entr(target).sum())
 
@@ -62,6 +76,14 @@ def highest_chance_accuracy(data: Data) -> float:
     share = float(_class_shares(data, data.val_mask).max())
     nodes = int(data.val_mask.sum())
     return share + _STANDARD_ERRORS * math.sqrt(share * (1 - share) / nodes)
+
+
+def highest_chance_roc_auc(data: Data) -> float:
+    """Return 1/2 plus three standard errors of the ROC-AUC of random scores."""
+    positive = int(data.y[data.val_mask].sum())
+    nodes = int(data.val_mask.sum())
+    pairs = max(positive * (nodes - positive), 1)
+    return 0.5 + _STANDARD_ERRORS * math.sqrt((nodes + 1) / (12 * pairs))
 
 
 def _class_shares(data: Data, mask: Tensor) -> Tensor:

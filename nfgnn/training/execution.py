@@ -181,10 +181,12 @@ def _batch_label(batch: Batch) -> str:
 
 
 def _epoch_status(spec: RunSpec, history: History) -> str:
+    metric = history.criterion.metric
+    title = metric.title if history.criterion.has_curve else "acc"
     return (
         f"epoch {history.epochs}/{spec.config.training.epochs}  "
         f"loss {history.train_loss[-1]:.3f}  val loss {history.val_loss[-1]:.3f}  "
-        f"val acc {100 * history.val_accuracy[-1]:.1f} %"
+        f"val {title} {metric.shown(history.scores[-1], 1)}"
     )
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nfgnn.errors import DivergedError
+from nfgnn.training.criterion import Criterion
 
 
 @dataclass
 class History:
-    """Losses and accuracies of every epoch."""
+    """Losses and scores of every epoch."""
 
     train_loss: list[float] = field(default_factory=list)
     val_loss: list[float] = field(default_factory=list)
@@ -23,6 +24,10 @@ class History:
     """How many trainings before this one were dead: see :mod:`nfgnn.training.dead_runs`."""
     dead: bool = False
     """Whether the training never rose above chance."""
+    val_metric: list[float] = field(default_factory=list)
+    """The metric on the validation nodes, if it is not accuracy."""
+    criterion: Criterion = field(default_factory=Criterion)
+    """What selects the epoch."""
 
     @property
     def epochs(self) -> int:
@@ -30,9 +35,23 @@ class History:
         return len(self.val_loss)
 
     @property
+    def scores(self) -> list[float]:
+        """The metric on the validation nodes in every epoch."""
+        return self.val_metric if self.criterion.has_curve else self.val_accuracy
+
+    def costs(self) -> list[float]:
+        """Return what the criterion minimises: by default the validation losses."""
+        if not self.criterion.by_metric:
+            return list(self.val_loss)
+        return [self.criterion.cost(*epoch) for epoch in zip(self.val_loss, self.scores)]
+
+    @property
     def best_epoch(self) -> int:
-        """The first epoch of least validation loss, counted from 0."""
-        return min(range(self.epochs), key=self.val_loss.__getitem__)
+        """The first epoch of least cost, by default least validation loss, counted from 0."""
+        ranks = list(zip(self.costs(), self.val_loss))
+        # No comparison with NaN is true, so min() would return an epoch that was never kept.
+        comparable = [epoch for epoch, (cost, _) in enumerate(ranks) if not math.isnan(cost)]
+        return min(comparable or [0], key=ranks.__getitem__)
 
     @property
     def diverged(self) -> bool:
@@ -50,9 +69,16 @@ class History:
         """Write one row per epoch, as CSV."""
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(["epoch", "train_loss", "val_loss", "val_accuracy"])
-            curves = zip(range(self.epochs), self.train_loss, self.val_loss, self.val_accuracy)
-            writer.writerows(curves)
+            curves = {
+                "epoch": range(self.epochs),
+                "train_loss": self.train_loss,
+                "val_loss": self.val_loss,
+                "val_accuracy": self.val_accuracy,
+            }
+            if self.criterion.has_curve:
+                curves[f"val_{self.criterion.metric.name}"] = self.val_metric
+            writer.writerow(curves)
+            writer.writerows(zip(*curves.values()))
 
 
 OnEpoch = Callable[[History], None]

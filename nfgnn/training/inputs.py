@@ -20,6 +20,7 @@ from nfgnn.spectral import resolve_basis
 from nfgnn.store import MemoryRows, RowLoader, RowSource, Store
 from nfgnn.tensor_cache import TensorCache
 from nfgnn.training.config import RunConfig
+from nfgnn.training.metrics import AUTO, resolve_metric
 from nfgnn.training.minibatch import RowTask
 
 _STORE_SETTINGS = ("K", "basis", "self_loops", "lambda_max")
@@ -82,7 +83,11 @@ def training_graph(data: Data) -> Data:
     store = store_of(data)
     if store is not None and data.get("unobserved_mask") is not None:
         raise _no_unobserved_nodes(store)
-    return observed_part(data)
+    observed = observed_part(data)
+    if observed is not data:
+        # A part of the classes may be hidden, but the metric is that of the whole graph.
+        observed.metric = resolve_metric(AUTO, data).name
+    return observed
 
 
 def _no_unobserved_nodes(store: Store) -> UserError:
@@ -112,12 +117,13 @@ def resolve_config(
 ) -> RunConfig:
     """Resolve the configuration of a run on a graph or on a store.
 
-    See :meth:`RunConfig.resolve`. A store adds the settings that its terms were computed with.
+    See :meth:`RunConfig.resolve` and :meth:`RunConfig.for_graph`. A store adds the settings that
+    its terms were computed with.
     """
     store = store_of(data)
     name = data.get("registered_name")
     if store is None:
-        return RunConfig.resolve(model, settings, name, protocol, preset)
+        return RunConfig.resolve(model, settings, name, protocol, preset).for_graph(data)
     entry = find_model(model)
     if protocol == "inductive":
         raise _no_unobserved_nodes(store)
@@ -138,7 +144,8 @@ def resolve_config(
                 f"{store.path} was computed with {key} = {given[key]}, not {wanted}: leave the "
                 "setting out, or compute another store with `nfgnn precompute`"
             )
-    return RunConfig.resolve(model, {**settings, **given}, name, protocol, preset)
+    config = RunConfig.resolve(model, {**settings, **given}, name, protocol, preset)
+    return config.for_graph(data)
 
 
 def check_model(model: nn.Module, data: Data) -> None:

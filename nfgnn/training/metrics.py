@@ -171,16 +171,22 @@ def _log_loss(probabilities: Tensor, y: Tensor, weight: Tensor) -> Tensor:
 ACCURACY = Metric("accuracy", "accuracy", True, _accuracy)
 ROC_AUC = Metric("roc_auc", "ROC-AUC", True, _roc_auc, needs_every_class=True)
 
+BALANCED_ACCURACY = Metric(
+    "balanced_accuracy", "balanced accuracy", True, _balanced_accuracy, needs_every_class=True
+)
+MACRO_F1 = Metric("macro_f1", "macro-F1", True, _macro_f1, needs_every_class=True)
+AVERAGE_PRECISION = Metric(
+    "average_precision", "average precision", True, _average_precision, needs_every_class=True
+)
+LOG_LOSS = Metric("log_loss", "log loss", False, _log_loss)
+
 METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        ACCURACY,
-        Metric("balanced_accuracy", "balanced accuracy", True, _balanced_accuracy, True),
-        Metric("macro_f1", "macro-F1", True, _macro_f1, True),
-        ROC_AUC,
-        Metric("average_precision", "average precision", True, _average_precision, True),
-        Metric("log_loss", "log loss", False, _log_loss),
-    )
+    "accuracy": ACCURACY,
+    "balanced_accuracy": BALANCED_ACCURACY,
+    "macro_f1": MACRO_F1,
+    "roc_auc": ROC_AUC,
+    "average_precision": AVERAGE_PRECISION,
+    "log_loss": LOG_LOSS,
 }
 """Every metric by its name."""
 
@@ -208,7 +214,7 @@ def resolve_metric(setting: str, data: Data) -> Metric:
     official = data.get("metric") or AUTO
     if official != AUTO:
         return find_metric(official)
-    counts = count_classes(data.y, data.num_classes)
+    counts = count_classes(data.y, data.get("num_classes") or 0)
     if len(counts) == 2 and min(counts) < MINORITY_SHARE * sum(counts):
         return ROC_AUC
     return ACCURACY

@@ -9,12 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
+from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
 from nfgnn.nn import Scalable
 from nfgnn.store import Batch, RowLoader, RowSource, stream_seed
 from nfgnn.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from nfgnn.training.class_weight import balanced_class_weights
 from nfgnn.training.config import TrainingConfig
+from nfgnn.training.criterion import Criterion
 from nfgnn.training.distributed import ProcessGroup
 from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.optimizer import FusedAdam
@@ -46,7 +49,7 @@ def fit_rows(
     on_epoch: OnEpoch | None = None,
     checkpoint: Path | None = None,
 ) -> History:
-    r"""Train a model on batches of rows and leave it with the weights of least validation loss.
+    r"""Train a model on batches of rows and leave it with the weights of its best epoch.
 
     An epoch is one pass over the training rows. All random numbers of step s in epoch e are drawn
     from (seed, e, s), so a run that is resumed from ``checkpoint`` ends with the same weights.
@@ -105,11 +108,24 @@ class MinibatchTrainer(Trainer):
                 "statistics of a whole batch are synchronised: train in one process, or set "
                 "batch_norm = false"
             )
+        labels = Data(y=task.y)
+        self.criterion = Criterion.of(config.metric, config.select, labels)
+        self.criterion.check(task.y[task.val], labels)
+        self._class_weight: Tensor | None = None
+        if config.class_weight == "balanced":
+            weights = balanced_class_weights(task.y[task.train])
+            self._class_weight = weights.float().to(self.device)
         self.optimizer = FusedAdam(model, config)
         self.state = Checkpoint(loss=self._zeros(()))
         self._checkpoint_path = checkpoint
         if checkpoint is not None and checkpoint.is_file():
             self.state = load_checkpoint(checkpoint, model, self.optimizer)
+        self.state.history.criterion = self.criterion
+        self.costs = self.state.history.costs()
+        ranks = zip(self.costs, self.state.history.val_loss)
+        # No comparison with NaN is true, so an epoch without a cost is never the best.
+        comparable = [rank for rank in ranks if not math.isnan(rank[0])]
+        self._least = min(comparable, default=(math.inf, math.inf))
         self.seconds_before = self.state.history.seconds
         self.group.barrier()  # no process may write before all have read
         self.row_module = self._distributed() if self.group.size > 1 else _RowModule(model)
@@ -159,8 +175,7 @@ class MinibatchTrainer(Trainer):
         if batch.total == 1:
             self.model.norms.eval()  # a single row has no variance
         logits = self.row_module(batch.rows)
-        smoothing = self.config.label_smoothing
-        loss = F.cross_entropy(logits, batch.y, reduction="sum", label_smoothing=smoothing)
+        loss = self._loss(logits, batch.y)
         # Processes average their gradients. Scaling by their number turns the average into the
         # mean over the whole batch.
         (loss * (self.group.size / batch.total)).backward()
@@ -168,16 +183,26 @@ class MinibatchTrainer(Trainer):
         state.step += 1
         state.loss += self.group.sum(loss.detach().double())
 
+    def _loss(self, logits: Tensor, y: Tensor) -> Tensor:
+        """Return the sum of the losses of a batch."""
+        smoothing = self.config.label_smoothing
+        if self._class_weight is None:
+            return F.cross_entropy(logits, y, reduction="sum", label_smoothing=smoothing)
+        losses = F.cross_entropy(logits, y, reduction="none", label_smoothing=smoothing)
+        return (self._class_weight[y] * losses).sum()
+
     def _end_epoch(self) -> None:
         state = self.state
         history = state.history
-        val_loss, val_accuracy = self._evaluate()
-        # min() over a list with a NaN may return the NaN, and no loss is smaller than that.
-        finite = [loss for loss in history.val_loss if not math.isnan(loss)]
+        val_loss, val_accuracy, *metric = self._evaluate()
         history.train_loss.append(state.loss.item() / self.task.train.numel())
         history.val_loss.append(val_loss)
         history.val_accuracy.append(val_accuracy)
-        if val_loss < min(finite, default=float("inf")):
+        history.val_metric += metric
+        self.costs.append(self.criterion.cost(val_loss, history.scores[-1]))
+        rank = (self.costs[-1], val_loss)
+        if rank < self._least:
+            self._least = rank
             weights = self.model.state_dict()
             state.best = {key: value.clone() for key, value in weights.items()}
         state.epoch += 1
@@ -185,20 +210,44 @@ class MinibatchTrainer(Trainer):
         state.loss = self._zeros(())
 
     @torch.no_grad()
-    def _evaluate(self) -> tuple[float, float]:
-        """Return mean loss and accuracy over the validation rows of all processes."""
+    def _evaluate(self) -> list[float]:
+        """Return mean loss, accuracy and, if it is another one, the metric of all processes."""
         self.model.eval()
         sums = self._zeros((2,))
+        predictions: list[tuple[Tensor, Tensor]] = []
         for batch in self.val_loader.batches(self.state.epoch):
             logits = self.model.forward_rows(batch.rows)
             loss = F.cross_entropy(logits, batch.y, reduction="sum")
             correct = (logits.argmax(-1) == batch.y).sum()
             sums += torch.stack([loss.double(), correct.double()])
-        val_loss, accuracy = (self.group.sum(sums) / self.task.val.numel()).tolist()
-        return val_loss, accuracy
+            if self.criterion.has_curve:
+                predictions.append((logits.softmax(-1), batch.y))
+        values: list[float] = (self.group.sum(sums) / self.task.val.numel()).tolist()
+        if self.criterion.has_curve:
+            values.append(self._metric(predictions))
+        return values
+
+    def _metric(self, predictions: list[tuple[Tensor, Tensor]]) -> float:
+        """Return the metric of the validation rows of all processes."""
+        probabilities = torch.cat([predicted for predicted, _ in predictions])
+        y = torch.cat([labels for _, labels in predictions])
+        if self.group.size > 1:
+            probabilities = self._joined(probabilities)
+            y = self._joined(y)
+        weight = torch.ones_like(y, dtype=torch.float64)
+        return float(self.criterion.metric.value(probabilities, y, weight))
+
+    def _joined(self, rows: Tensor) -> Tensor:
+        """Return the rows of all processes, in the order of the processes."""
+        counts = torch.zeros(self.group.size, dtype=torch.long, device=self.device)
+        counts[self.group.rank] = len(rows)
+        first = int(self.group.sum(counts)[: self.group.rank].sum())
+        joined = rows.new_zeros((int(counts.sum()), *rows.shape[1:]))
+        joined[first : first + len(rows)] = rows
+        return self.group.sum(joined)
 
     def check(self) -> bool:
-        return not should_stop(self.state.history.val_loss, self.config.patience)
+        return not should_stop(self.costs, self.config.patience)
 
     def histories(self) -> list[History]:
         return [self.state.history]

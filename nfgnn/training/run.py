@@ -22,6 +22,7 @@ from nfgnn.training.batched import Member, fit_batched
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig
 from nfgnn.training.history import OnEpoch
+from nfgnn.training.metrics import Metric, resolve_metric
 
 NUMERIC_SETTINGS = frozenset(
     (
@@ -107,6 +108,11 @@ class RunSpec:
     @property
     def label(self) -> str:
         return f"{self.config.model} on {self.graph.source} ({self.protocol}), seed {self.seed}"
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that the run is scored by."""
+        return resolve_metric(self.config.training.metric, self.graph.data)
 
     def split(self) -> Data:
         """Return the graph with the masks of this run."""
@@ -260,7 +266,7 @@ def _fit_batch(
     for classifier, graph in runs:
         if restart > 0:
             classifier.initialise(graph, restart)
-        config = classifier.config_.training
+        config = classifier.training_config(graph)
         members.append(Member(classifier.model_, graph.train_mask, graph.val_mask, config))
     first, graph = runs[0]
     # Every run has seeded the generator for its own weights. The dropout of the whole batch draws

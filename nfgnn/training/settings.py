@@ -14,6 +14,7 @@ from typing import Any
 
 from nfgnn.data import SCALINGS
 from nfgnn.errors import UserError
+from nfgnn.training.metrics import AUTO, METRICS
 
 _PLAIN = (bool, int, float, bytes, list, tuple, dict, set, date, time)
 
@@ -151,6 +152,9 @@ SETTINGS: dict[str, Declaration] = {
     "label_smoothing": _BELOW_ONE,
     "batch_size": Number(0, 2**31 - 1, whole=True),
     "restarts": Number(0, 100, whole=True),
+    "metric": Choice((AUTO, *METRICS)),
+    "select": Choice((AUTO, "loss", "metric")),
+    "class_weight": Choice(("none", "balanced")),
     # Shape of a model
     "hidden_channels": _WIDTH,
     "num_layers": _COUNT,

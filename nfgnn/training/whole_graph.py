@@ -10,7 +10,9 @@ from torch_geometric.data import Data
 from nfgnn.errors import UserError
 from nfgnn.nn import NodeModel, as_node_model
 from nfgnn.training.batched import Member, fit_batched
+from nfgnn.training.class_weight import balanced_weights
 from nfgnn.training.config import TrainingConfig
+from nfgnn.training.criterion import Criterion
 from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.optimizer import FusedAdam
 from nfgnn.training.stopping import BestWeights, should_stop
@@ -20,10 +22,11 @@ from nfgnn.training.trainer import Trainer, stored_values, suitable_threads, tra
 def fit(
     module: nn.Module, data: Data, config: TrainingConfig, on_epoch: OnEpoch | None = None
 ) -> History:
-    """Train a model on a graph and leave it with the weights of least validation loss.
+    """Train a model on a graph and leave it with the weights of its best epoch.
 
-    Dropout draws from torch's global generator: seed it first. On a GPU, models that support it
-    are trained by :class:`BatchedTrainer`, which captures an epoch as a CUDA graph.
+    That is the epoch of least validation loss, or of the best metric (``config.select``). Dropout
+    draws from torch's global generator: seed it first. On a GPU, models that support it are trained
+    by :class:`BatchedTrainer`, which captures an epoch as a CUDA graph.
 
     Args:
         module: a :class:`~nfgnn.nn.NodeModel`, or any module whose
@@ -62,9 +65,16 @@ class WholeGraphTrainer(Trainer):
         self.val_nodes = masked_nodes(data, "val_mask")
         self.y_train = data.y[self.train_nodes]
         self.y_val = data.y[self.val_nodes]
+        self.criterion = Criterion.of(config.metric, config.select, data)
+        self.criterion.check(self.y_val, data)
+        self._loss_options: dict[str, Tensor] = {}
+        if config.class_weight == "balanced":
+            self._loss_options["weight"] = balanced_weights(self.y_train)
+        self._val_weight = torch.ones_like(self.y_val, dtype=torch.float64)
         self.optimizer = FusedAdam(model, config)
         self.best = BestWeights(model)
-        self.history = History()
+        self.history = History(criterion=self.criterion)
+        self.costs: list[float] = []
         self._training_logits: Tensor | None = None
         if model.shares_passes:
             self._training_logits, _ = model.forward_pair(*self.inputs)
@@ -78,6 +88,7 @@ class WholeGraphTrainer(Trainer):
             self.y_train,
             self.config.label_smoothing,
             self._training_logits,
+            **self._loss_options,
         )
         loss.backward()
         self.optimizer.step()
@@ -86,8 +97,19 @@ class WholeGraphTrainer(Trainer):
         val_loss = F.cross_entropy(logits, self.y_val).item()
         correct = int((logits.argmax(-1) == self.y_val).sum())
         self.history.val_loss.append(val_loss)
-        self.history.val_accuracy.append(correct / len(self.y_val))
-        self.best.update(val_loss)
+        accuracy = correct / len(self.y_val)
+        self.history.val_accuracy.append(accuracy)
+        score = accuracy
+        if self.criterion.has_curve:
+            score = self._metric(logits)
+            self.history.val_metric.append(score)
+        self.costs.append(self.criterion.cost(val_loss, score))
+        self.best.update(self.costs[-1], val_loss)
+
+    def _metric(self, logits: Tensor) -> float:
+        """Return the metric of logits of the validation nodes."""
+        probabilities = logits.detach().softmax(-1)
+        return float(self.criterion.metric.value(probabilities, self.y_val, self._val_weight))
 
     def _evaluate(self) -> Tensor:
         """Return the evaluation logits; prepare the next training pass where that is shared."""
@@ -101,7 +123,7 @@ class WholeGraphTrainer(Trainer):
         return evaluated
 
     def check(self) -> bool:
-        return not should_stop(self.history.val_loss, self.config.patience)
+        return not should_stop(self.costs, self.config.patience)
 
     def histories(self) -> list[History]:
         return [self.history]

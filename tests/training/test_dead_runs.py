@@ -1,5 +1,7 @@
 """Dead runs: recognised without false alarms, restarted, marked in every kind of result."""
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,8 +27,10 @@ from nfgnn.training import (
     fit_together,
     open_records,
 )
+from nfgnn.training.criterion import Criterion
 from nfgnn.training.dead_runs import constant_loss, highest_chance_accuracy, is_dead
 from nfgnn.training.history import History
+from nfgnn.training.metrics import ROC_AUC
 
 EPOCHS = 200
 FAST = {"epochs": 120, "features": "raw"}
@@ -84,6 +88,23 @@ def test_small_validation_sets_and_a_large_class_raise_no_alarm() -> None:
     assert constant_loss(fraud) == pytest.approx(0.1347, abs=1e-4)
     assert not is_dead(curves(0.11, 0.97), fraud, config)
     assert is_dead(curves(0.134, 0.97), fraud, config)
+
+
+def test_a_rare_class_that_is_ranked_well_is_no_alarm() -> None:
+    data = labelled([0] * 80 + [1] * 20, [0] * 80 + [1] * 20)
+    data.num_classes = 2
+    at_chance = curves(0.5, 0.8)
+    at_chance.criterion = Criterion(ROC_AUC, by_metric=True)
+    # The ranks of 20 of 100 nodes have a standard error of sqrt(101 / (12 · 20 · 80)) = 0.0725.
+    at_chance.val_metric = [0.5] * (EPOCHS - 1) + [0.5 + 2.9 * 0.0725]
+    assert is_dead(at_chance, data, TrainingConfig())
+    ranked = replace(at_chance, val_metric=[0.5] * (EPOCHS - 1) + [0.5 + 3.1 * 0.0725])
+    assert not is_dead(ranked, data, TrainingConfig())
+
+
+def test_the_constant_loss_of_balanced_classes_is_that_of_equal_shares() -> None:
+    data = labelled([0] * 7 + [1] * 2 + [3], [0])
+    assert constant_loss(data, balanced=True) == pytest.approx(math.log(3))
 
 
 def test_few_updates_are_not_judged() -> None:

@@ -21,7 +21,7 @@ def test_the_weights_of_least_loss_are_restored() -> None:
     best = BestWeights(model)
     for value, loss in ((1.0, 0.5), (2.0, 0.3), (3.0, math.nan), (4.0, 0.3), (5.0, 0.4)):
         nn.init.constant_(model.weight, value)
-        best.update(loss)
+        best.update(loss, loss)
     best.restore()
     assert model.weight.item() == 2.0  # the first of two equal losses
 

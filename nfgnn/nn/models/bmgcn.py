@@ -11,7 +11,7 @@ from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.nn.node_model import Features, NodeModel, weighted_cross_entropy
 
 
 @register_model(
@@ -103,6 +103,7 @@ class BMGCN(NodeModel):
         y: Tensor,
         label_smoothing: float = 0.0,
         logits: Tensor | None = None,
+        weight: Tensor | None = None,
     ) -> Tensor:
         """Return the loss of the convolutions plus that of the MLP, both without smoothing."""
         self.train()
@@ -114,7 +115,8 @@ class BMGCN(NodeModel):
         # Evaluation uses the matrix of the last training pass, which knows the training labels.
         self.block_matrix.copy_(H.detach())
         logits = self._convolve(x, soft, H, *edges)
-        return F.cross_entropy(logits[nodes], y) + F.cross_entropy(scores[nodes], y)
+        own_loss = weighted_cross_entropy(logits[nodes], y, weight=weight)
+        return own_loss + weighted_cross_entropy(scores[nodes], y, weight=weight)
 
     def _edges(
         self, x: Features, edge_index: Tensor, edge_weight: Tensor | None

@@ -58,7 +58,8 @@ class Search:
         """Return the preset with these settings over it."""
         values = {**settings, **self.fixed}
         name = self.data.get("registered_name")
-        return RunConfig.resolve(self.model, values, name, self.protocol, self.kind)
+        config = RunConfig.resolve(self.model, values, name, self.protocol, self.kind)
+        return config.for_graph(self.data)
 
     def check(self) -> None:
         """Raise an error if the seeds are reserved for reporting or the kind is unknown."""

@@ -336,9 +336,7 @@ def _parse_config(config: str) -> dict[str, Any]:
 
 def _all_defaults() -> dict[str, Any]:
     """The default settings of all models: when they change, older rows are upgraded."""
-    return {
-        name: RunConfig.resolve(name, {}, None, None, "none").to_dict() for name in sorted(MODELS)
-    }
+    return {name: RunConfig.from_dict({"model": name}).to_dict() for name in sorted(MODELS)}
 
 
 def _explain(error: sqlite3.DatabaseError, path: Path) -> str | None:

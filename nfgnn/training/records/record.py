@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -131,11 +132,14 @@ def _metrics(result: RunResult, score_test: bool) -> dict[str, float]:
         "val_loss": history.val_loss[best],
         "seconds": history.seconds,
     }
+    metric = result.spec.metric
+    if history.criterion.has_curve and not math.isnan(history.val_metric[best]):
+        metrics[f"val_{metric.name}"] = history.val_metric[best]
     if score_test:
-        found = scores(classifier.predict_proba(result.data), result.data)
+        found = scores(classifier.predict_proba(result.data), result.data, metric)
         for name, value in found.items():
-            if not name.startswith(("train_", "val_accuracy")):
-                metrics[name] = value
+            if not name.startswith("train_"):
+                metrics.setdefault(name, value)
     rounded = {name: round(float(value), 6) for name, value in metrics.items()}
     return {
         **rounded,
