@@ -136,6 +136,20 @@ def refuse_foreign_files(folder: Path, ours: Callable[[str], bool], what: str) -
         )
 
 
+def delete(entry: Path) -> None:
+    """Delete a file, or a folder with its content."""
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink()
+
+
+def empty(folder: Path) -> None:
+    """Delete everything in a folder, files before subfolders."""
+    for entry in sorted(folder.iterdir(), key=Path.is_dir):
+        delete(entry)
+
+
 def expand_user(path: str | Path) -> Path:
     """Return a path with ``~`` and ``~NAME`` replaced by the home folder."""
     try:

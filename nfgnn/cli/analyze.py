@@ -8,6 +8,7 @@ import typer
 
 from nfgnn.cli import options, values
 from nfgnn.cli._print import console
+from nfgnn.errors import writing
 from nfgnn.files import safe_name
 
 app = typer.Typer()
@@ -26,6 +27,7 @@ def analyze(
             help="Folder to write. Default: analysis/NAME.", rich_help_panel=options.OUTPUT
         ),
     ] = None,
+    overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
     """Measure homophily and spectrum of a graph and report whether node-wise filters may help."""
@@ -33,15 +35,16 @@ def analyze(
     options.check_output_folder(out)
 
     from nfgnn.cli.graphs import load_graph
-    from nfgnn.explain import analyze_graph, make_folder, write_analysis
+    from nfgnn.explain import analyze_graph, check_analysis_output, write_analysis
     from nfgnn.progress import Progress
 
     data = load_graph(dataset, root, column, need_labels=False)
     folder = out or Path("analysis") / safe_name(data.get("name") or "graph")
-    make_folder(folder)
+    with writing(folder):
+        check_analysis_output(folder)
     with Progress() as progress:
         card = analyze_graph(data, progress.stage)
-    files = write_analysis(card, folder)
+    files = write_analysis(card, folder, overwrite)
     if json_:
         print(json.dumps({**card, "files": [str(file) for file in files]}, allow_nan=False))
     else:

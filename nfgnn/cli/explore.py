@@ -56,6 +56,7 @@ def explore(
             rich_help_panel=options.OUTPUT,
         ),
     ] = 50_000,
+    overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
     """Write one HTML file that shows the nodes of a run and their filters, without a network."""
@@ -63,9 +64,10 @@ def explore(
     options.check_output_file(output)
 
     from nfgnn.cli._print import message
-    from nfgnn.explain import build_node_table, select_runs, write_explorer
+    from nfgnn.explain import build_node_table, check_page_output, select_runs, write_explorer
     from nfgnn.progress import Progress
 
+    check_page_output(output)
     selection = select_runs(run, other, seed)
     with Progress() as progress:
         progress.stage("reading the graph", 0, 0)
@@ -76,7 +78,7 @@ def explore(
 
         table = build_node_table(selection, data, device, on_step)
         with writing(output):
-            sample = write_explorer(table, output, nodes)
+            sample = write_explorer(table, output, nodes, overwrite)
     size = output.stat().st_size
     if json_:
         result = {

@@ -267,6 +267,14 @@ Json = Annotated[
         "--json", help="Print one JSON object on standard output.", rich_help_panel=OUTPUT
     ),
 ]
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace an existing output of nfgnn that has other content.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 RunFolder = Annotated[
     Path,
     typer.Argument(metavar="RUN", help="Run folder that `nfgnn train` has written."),

@@ -110,6 +110,7 @@ def precompute(
             rich_help_panel=options.OUTPUT,
         ),
     ] = "float32",
+    overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
     """Compute the terms of a graph once, within a memory budget, and store them for training."""
@@ -153,6 +154,7 @@ def precompute(
             chosen=chosen,
             report=progress.stage,
             say=progress.say,
+            overwrite=overwrite,
         )
     seconds = time.perf_counter() - start
     if json_:

@@ -43,6 +43,7 @@ def predict(
     seed: options.RunSeed = None,
     import_: options.Import = None,
     device: options.Device = "auto",
+    overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
     """Predict the class of every node of a graph, or of nodes added to the training graph."""
@@ -52,8 +53,9 @@ def predict(
     from nfgnn.cli._print import message
     from nfgnn.cli.graphs import load_graph
     from nfgnn.data import load_new_nodes
-    from nfgnn.training import load_run, prediction_table, write_table
+    from nfgnn.training import check_table_output, load_run, prediction_table, write_table
 
+    check_table_output(output)
     classifier = load_run(run, seed, device)
     if extends is None:
         data = load_graph(dataset, root, column, need_labels=False)
@@ -63,7 +65,7 @@ def predict(
         new_nodes = load_new_nodes(dataset, graph, **columns)
         table = prediction_table(classifier, new_nodes, graph)
     with writing(output):
-        write_table(table, output)
+        write_table(table, output, overwrite)
     if json_:
         result = {
             "run": str(run),

@@ -99,6 +99,7 @@ def reproduce(
             rich_help_panel=options.EXECUTION,
         ),
     ] = False,
+    overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
     """Reproduce the tables of the paper: train missing runs, write Markdown, CSV and LaTeX."""
@@ -109,6 +110,7 @@ def reproduce(
 
     from nfgnn.cli._print import message, resumable
     from nfgnn.paper import (
+        check_table_files,
         collect,
         make_plan,
         make_tables,
@@ -133,6 +135,18 @@ def reproduce(
     rows = values.words(models)
     tables = [item for item in wanted if item in names.ITEMS]
     plans = [make_plan(item, columns, rows, runs, seed, preset) for item in tables]
+    commands = {}
+    for plan in plans:
+        commands[plan.name] = values.command(
+            "reproduce",
+            plan.name,
+            datasets=datasets,
+            models=models,
+            runs=runs,
+            preset=preset,
+            seed=None if seed == names.FIRST_REPORT_SEED else seed,
+        )
+        check_table_files(out, plan.file, commands[plan.name], overwrite)
     result: dict[str, Any] = {"out": str(out), "items": [], "figures": [], "notes": []}
     with resumable("run the same command again to continue"), writing(out):
         if plans:
@@ -146,17 +160,8 @@ def reproduce(
                             plans, records, root, executor, progress, device
                         )
                 for plan in plans:
-                    command = values.command(
-                        "reproduce",
-                        plan.name,
-                        datasets=datasets,
-                        models=models,
-                        runs=runs,
-                        preset=preset,
-                        seed=None if seed == names.FIRST_REPORT_SEED else seed,
-                    )
                     found = collect(plan, root, records)
-                    made = make_tables(plan, found, command, result["notes"])
+                    made = make_tables(plan, found, commands[plan.name], result["notes"])
                     written = [str(file) for file in write_tables(made, out, plan.file)]
                     result["items"].append({"item": plan.name, "files": written})
                     if not json_:
@@ -165,13 +170,15 @@ def reproduce(
                 export_records(records, out / "records.parquet")
         if "mixed-patterns" in wanted:
             with Progress("mixed-patterns") as progress:
-                study = write_mixed_patterns(out, runs, seed, progress)
+                study = write_mixed_patterns(out, runs, seed, progress, overwrite)
             result["items"].append({"item": "mixed-patterns", "files": [str(f) for f in study]})
             if not json_:
                 print(study[1].read_text(encoding="utf-8"))
         if "figures" in wanted:
             with Progress("figures") as progress:
-                figures = write_figures(None, columns, root, out, runs, progress)
+                figures = write_figures(
+                    None, columns, root, out, runs, progress, overwrite=overwrite
+                )
             result["figures"] = [str(file) for file in figures]
     if json_:
         print(json.dumps(result))

@@ -91,6 +91,7 @@ def train(
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
+    overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
     """Train a model over several seeds and report the mean with a 95 % confidence interval."""
@@ -133,10 +134,12 @@ def train(
         ):
             if engine == "ray":
                 summary = train_on_ray(
-                    experiment, folder, workers or 2, ray_address, resume, progress.say
+                    experiment, folder, workers or 2, ray_address, resume, progress.say, overwrite
                 )
             else:
-                summary = run_experiment(experiment, folder, ProcessPool(workers), progress, resume)
+                summary = run_experiment(
+                    experiment, folder, ProcessPool(workers), progress, resume, overwrite
+                )
     if summary is None:  # a process of torchrun that does not write results
         return
     with writing(folder / "run.png"):

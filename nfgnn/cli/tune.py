@@ -82,6 +82,7 @@ def tune(
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
+    overwrite: options.Overwrite = False,
     json_: options.Json = False,
     presets: Annotated[
         bool,
@@ -157,8 +158,7 @@ def tune(
 
     from nfgnn.cli._print import resumable
     from nfgnn.data import default_protocol, load_dataset
-    from nfgnn.files import atomic_write
-    from nfgnn.paper import Search, preset_table, run_search
+    from nfgnn.paper import Search, check_preset_output, preset_table, run_search, write_preset
     from nfgnn.progress import Progress
     from nfgnn.training import Records, RunConfig, resolve_device
 
@@ -167,6 +167,13 @@ def tune(
     RunConfig.resolve(model, settings, None, protocol, preset)
     data = load_dataset(dataset, root=root, **columns)
     protocol = protocol or default_protocol(data)
+    command = values.command(
+        "tune", dataset, model=model, protocol=protocol, trials=trials, seeds=seeds, preset=preset
+    )
+    command += "".join(f" --set {item}" for item in set_ or [])
+    command += "".join(f" --import {module}" for module in import_ or [])
+    if out is not None:
+        check_preset_output(out, command, overwrite)
     search = Search(data, model, protocol, preset, trials, chosen_seeds, settings, device)
     label = f"tune {model} on {data.get('name')}"
     with (
@@ -176,17 +183,12 @@ def tune(
         Progress(label) as progress,
     ):
         outcome = run_search(search, records, progress)
-    command = values.command(
-        "tune", dataset, model=model, protocol=protocol, trials=trials, seeds=seeds, preset=preset
-    )
-    command += "".join(f" --set {item}" for item in set_ or [])
-    command += "".join(f" --import {module}" for module in import_ or [])
     table = preset_table(search, outcome, command)
     train = _train_command(dataset, protocol, root, column, import_, out)
     if out is not None:
         with writing(out):
             out.parent.mkdir(parents=True, exist_ok=True)
-            atomic_write(out, table)
+            write_preset(out, table, overwrite)
     if json_:
         result = {
             "dataset": data.get("name"),

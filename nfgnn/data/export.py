@@ -4,6 +4,7 @@ Every edge is written once. Values survive the round trip exactly, so a saved mo
 predictions.
 """
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +18,43 @@ from torch_geometric.data import Data
 from nfgnn.data.labels import UNLABELLED
 from nfgnn.data.synthetic import mixed_graph
 from nfgnn.errors import UserError
+from nfgnn.existing_output import output_file
+from nfgnn.files import atomic_folder
 
 FORMATS = ("csv", "parquet", "npz")
 
 
-def export_graph(data: Data, path: str | Path, file_format: str = "csv") -> Path:
-    """Write a validated graph.
+def export_graph(
+    data: Data, path: str | Path, file_format: str = "csv", overwrite: bool = False
+) -> Path:
+    """Write a validated graph; every file is written atomically.
 
     Args:
         data: a graph from :func:`nfgnn.data.load_dataset`.
         path: the folder for the tables ``nodes`` and ``edges``, or the ``.npz`` file.
         file_format: ``"csv"``, ``"parquet"`` or ``"npz"``.
+        overwrite: replace existing files with other content.
     """
     path = Path(path)
     if file_format not in FORMATS:
         raise UserError(f"graphs are exported as {', '.join(FORMATS)}, not as {file_format!r}.")
     if file_format == "npz":
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(path, allow_pickle=False, **_arrays(data))
+        with _output(path, overwrite) as partial, partial.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **_arrays(data))
         return path
     path.mkdir(parents=True, exist_ok=True)
     write = csv.write_csv if file_format == "csv" else parquet.write_table
-    write(nodes_table(data), str(path / f"nodes.{file_format}"))
-    write(edges_table(data), str(path / f"edges.{file_format}"))
+    tables = {"nodes": nodes_table(data), "edges": edges_table(data)}
+    for name, table in tables.items():
+        with _output(path / f"{name}.{file_format}", overwrite) as partial:
+            write(table, str(partial))
     return path
+
+
+def _output(path: Path, overwrite: bool) -> AbstractContextManager[Path]:
+    """Return the context of a file to write. Nothing tells our files from those of others."""
+    return output_file(path, lambda _: True, "a graph", overwrite)
 
 
 def write_template(folder: str | Path) -> Path:
@@ -66,7 +80,9 @@ def write_template(folder: str | Path) -> Path:
     data.node_ids = np.array([f"person-{i:03d}" for i in range(data.num_nodes)])
     data.x = torch.round(data.x, decimals=2)
     data.y[::10] = UNLABELLED
-    return export_graph(data, folder, "csv")
+    with atomic_folder(folder) as partial:
+        export_graph(data, partial, "csv")
+    return folder
 
 
 def nodes_table(data: Data) -> pa.Table:

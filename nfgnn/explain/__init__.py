@@ -9,8 +9,13 @@
 - ``figure_style.py`` and ``page_style.py`` have the common style of figures and of HTML reports.
 """
 
-from nfgnn.explain.analyze import analyze_graph, make_folder, write_analysis
-from nfgnn.explain.explorer import build_node_table, select_runs, write_explorer
+from nfgnn.explain.analyze import analyze_graph, check_analysis_output, write_analysis
+from nfgnn.explain.explorer import (
+    build_node_table,
+    check_page_output,
+    select_runs,
+    write_explorer,
+)
 from nfgnn.explain.figure_style import COLOURS, FORMATS, canvas, inline_svg, panels, save, title
 from nfgnn.explain.run_figure import write_run_figure
 
@@ -20,8 +25,9 @@ __all__ = [
     "analyze_graph",
     "build_node_table",
     "canvas",
+    "check_analysis_output",
+    "check_page_output",
     "inline_svg",
-    "make_folder",
     "panels",
     "save",
     "select_runs",

@@ -22,14 +22,21 @@ from nfgnn.analysis import (
     structure,
 )
 from nfgnn.errors import UserError
+from nfgnn.existing_output import refuse_replacement
 from nfgnn.explain import figures
 from nfgnn.explain.analyze_page import analysis_page
 from nfgnn.explain.analyze_text import describe_analysis
-from nfgnn.explain.figure_style import save
-from nfgnn.files import atomic_write
+from nfgnn.explain.figure_style import FORMATS, save
+from nfgnn.files import atomic_folder, refuse_foreign_files
 
 OnProgress = Callable[[str, int, int], None]
 """Called with the name of a stage, the number of steps done and their total."""
+_WHAT = "an analysis"
+_PAGE = "index.html"
+_NUMBERS = "analysis.json"
+_FIGURES = {f"{name}.{ending}" for name in figures.DRAW for ending in FORMATS}
+_MARKER = {"kind": "nfgnn analysis", "format": 1}
+"""Fields of ``analysis.json``. Older files are known by the findings in ``words``."""
 
 
 def _ignore_progress(stage: str, step: int, steps: int) -> None:
@@ -107,36 +114,57 @@ def _label_measures(data: Data, on_progress: OnProgress) -> tuple[dict[str, Any]
     }, figures.homophily_histograms.row(data.name, counts, data.y)
 
 
-def write_analysis(analysis: dict[str, Any], folder: Path) -> list[Path]:
-    """Write ``index.html``, ``analysis.json`` and all figures; every file is written atomically."""
-    # Everything is drawn before anything is written.
+def write_analysis(analysis: dict[str, Any], folder: Path, overwrite: bool = False) -> list[Path]:
+    """Write ``index.html``, ``analysis.json`` and all figures; the folder appears as a whole.
+
+    Args:
+        analysis: from :func:`analyze_graph`.
+        folder: the folder to write.
+        overwrite: replace an existing analysis with other content.
+    """
+    text = json.dumps({**_MARKER, **analysis}, indent=1, allow_nan=False) + "\n"
+    names = [_PAGE, _NUMBERS]
+    names += [f"{name}.{ending}" for name in analysis["figures"] for ending in FORMATS]
+    found = check_analysis_output(folder)
+    if found is not None:
+        same = {**_MARKER, **found} == json.loads(text)
+        refuse_replacement(folder, _WHAT, ours=True, same=same, overwrite=overwrite)
+        if same and all((folder / name).is_file() for name in names):
+            return [folder / name for name in names]
     drawn = {}
     for name, rows in analysis["figures"].items():
         drawn[name] = figures.DRAW[name](rows)
-    make_folder(folder)
-    page = folder / "index.html"
-    numbers = folder / "analysis.json"
-    files = [page, numbers]
     try:
-        for name, figure in drawn.items():
-            files += save(figure, folder, name)
-        atomic_write(numbers, json.dumps(analysis, indent=1, allow_nan=False) + "\n")
-        atomic_write(page, analysis_page(analysis, drawn))
+        with atomic_folder(folder) as partial:
+            for name, figure in drawn.items():
+                save(figure, partial, name)
+            (partial / _PAGE).write_text(analysis_page(analysis, drawn), encoding="utf-8")
+            (partial / _NUMBERS).write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(
             f"cannot write to {folder}: {error.strerror}; choose another folder with --out"
         ) from None
-    return files
+    return [folder / name for name in names]
 
 
-def make_folder(folder: Path) -> None:
-    """Create the output folder; call it before long work, so that a bad path fails early."""
+def check_analysis_output(folder: Path) -> dict[str, Any] | None:
+    """Refuse a folder that holds anything but an analysis; call it before long work.
+
+    Returns:
+        The numbers of the analysis that is there, ``None`` if there is none.
+    """
+    names = {_PAGE, _NUMBERS, *_FIGURES}
+    refuse_foreign_files(folder, names.__contains__, _WHAT)
+    if not folder.exists() or not any(folder.iterdir()):
+        return None
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"cannot create {folder}: {error.strerror}; choose another folder with --out"
-        ) from None
+        content = json.loads((folder / _NUMBERS).read_text(encoding="utf-8"))
+        ours = content.get("kind") == _MARKER["kind"] or "words" in content
+    except (OSError, ValueError, AttributeError):
+        ours = False
+    refuse_replacement(folder, _WHAT, ours=ours, overwrite=True)
+    numbers: dict[str, Any] = content
+    return numbers
 
 
 def _nan_to_none(value: Any) -> Any:

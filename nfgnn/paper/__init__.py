@@ -15,18 +15,27 @@ All of them train through :func:`nfgnn.training.execute`.
 
 from nfgnn.paper.figure_writer import write_figures
 from nfgnn.paper.reproduce import collect, run_missing
-from nfgnn.paper.search import Search, preset_table, run_preset_search, run_search
+from nfgnn.paper.search import (
+    Search,
+    check_preset_output,
+    preset_table,
+    run_preset_search,
+    run_search,
+    write_preset,
+)
 from nfgnn.paper.search.rounds import SEARCH
 from nfgnn.paper.table_cells import make_tables
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED, make_plan
 from nfgnn.paper.table_registry import TABLES
-from nfgnn.paper.table_writer import markdown, write_tables
+from nfgnn.paper.table_writer import check_table_files, markdown, write_tables
 
 __all__ = [
     "FIRST_REPORT_SEED",
     "SEARCH",
     "TABLES",
     "Search",
+    "check_preset_output",
+    "check_table_files",
     "collect",
     "make_plan",
     "make_tables",
@@ -36,5 +45,6 @@ __all__ = [
     "run_preset_search",
     "run_search",
     "write_figures",
+    "write_preset",
     "write_tables",
 ]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nfgnn.errors import UserError
+from nfgnn.existing_output import refuse_replacement
 from nfgnn.explain import save
 from nfgnn.files import atomic_write
 from nfgnn.paper.figures import FIGURES, find_figure
@@ -24,6 +25,7 @@ def write_figures(
     out: Path = Path("results"),
     runs: int | None = None,
     progress: Progress | None = None,
+    overwrite: bool = False,
     **settings: Any,
 ) -> list[Path]:
     """Write figures to ``out/figures`` as PNG and PDF, with their data as JSON.
@@ -36,6 +38,7 @@ def write_figures(
         out: folder to write to.
         runs: number of runs per model and dataset, with seeds from 1000 on. (default: 5)
         progress: the display; lines on standard error by default.
+        overwrite: replace figures that were made from other inputs.
         settings: hyper-parameters of all runs, such as ``epochs``.
 
     Returns:
@@ -49,7 +52,7 @@ def write_figures(
         chosen = models.available(wanted)
         if chosen:
             path = out / "figures" / f"{name.replace('-', '_')}.json"
-            _write_figure(path, chosen, models, settings, progress)
+            _write_figure(path, chosen, models, settings, progress, overwrite)
             written.append(path)
         else:
             progress.say(
@@ -70,6 +73,7 @@ def _write_figure(
     models: TrainedModels,
     settings: dict[str, Any],
     progress: Progress,
+    overwrite: bool,
 ) -> None:
     name = path.stem
     figure = find_figure(name)
@@ -85,6 +89,10 @@ def _write_figure(
     if same_inputs and all(path.with_suffix(f".{ending}").is_file() for ending in FORMATS):
         progress.say(f"figure {name}: up to date")
         return
+    files = [path, *(path.with_suffix(f".{ending}") for ending in FORMATS)]
+    if any(file.exists() for file in files):
+        ours = bool(existing)
+        refuse_replacement(path, "a figure", ours=ours, same=same_inputs, overwrite=overwrite)
     if same_inputs:
         rows = existing["rows"]
     else:

@@ -2,9 +2,11 @@
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from nfgnn.existing_output import refuse_foreign_file, refuse_replacement, starts_with
 from nfgnn.files import atomic_write
 from nfgnn.paper.table_cells import Entry, Table
 
@@ -36,6 +38,41 @@ _LATEX = {
 }
 _BOLD_START = "\x02"  # marks of bold text that escape() leaves alone
 _BOLD_END = "\x03"
+
+_WHAT = "a table"
+_COMMAND = re.compile(r"^(?:% |- Command: `)(nfgnn reproduce [^`\n]*)", re.MULTILINE)
+_is_csv = starts_with("item,metric,")
+
+
+def check_table_files(folder: Path, name: str, command: str, overwrite: bool) -> None:
+    """Refuse to replace files that are no tables of nfgnn, or tables of another command.
+
+    The same command updates its tables, because records are only ever added.
+
+    Args:
+        folder: where the tables are written.
+        name: their name without an ending.
+        command: the command that makes them.
+        overwrite: replace tables of another command.
+    """
+    for ending in ("md", "csv", "tex", "tests.csv"):
+        path = folder / f"{name}.{ending}"
+        if path.suffix == ".csv":
+            refuse_foreign_file(path, _is_csv, _WHAT)
+        elif path.exists():
+            found = _recorded_command(path)
+            ours = found is not None
+            same = found == command
+            refuse_replacement(path, _WHAT, ours=ours, same=same, overwrite=overwrite)
+
+
+def _recorded_command(path: Path) -> str | None:
+    """Return the command that has made a Markdown or LaTeX table."""
+    try:
+        match = _COMMAND.search(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return None
+    return match[1] if match else None
 
 
 def write_tables(tables: Sequence[Table], folder: Path, name: str) -> list[Path]:

@@ -4,14 +4,15 @@ import hashlib
 import json
 import shutil
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from nfgnn.errors import UserError
-from nfgnn.files import locked, refuse_foreign_files
+from nfgnn.existing_output import refuse_replacement
+from nfgnn.files import empty, locked, publish, refuse_foreign_files
 from nfgnn.npyfile import NpyFile
 from nfgnn.ray_cluster import Say
 from nfgnn.spectral import resolve_basis
@@ -24,12 +25,13 @@ from nfgnn.store.machine_speed import measure_speed
 from nfgnn.store.manifest import FILE, WORK, Manifest
 from nfgnn.store.memory_budget import remaining_memory, resident_bytes, return_freed_memory
 from nfgnn.store.plan import Plan, Settings, make_plan
-from nfgnn.store.source import Report, Source
+from nfgnn.store.source import MASKS, Report, Source
 from nfgnn.store.store import Store
 from nfgnn.store.workspace import Workspace
 
 _SORT_SHARE = 0.8  # of the remaining memory, for sorting the edges
 _SCALING_SHARE = 0.25  # the same for scaling the features
+_STORE_NAMES = {FILE, WORK, *(f"{name}.npy" for name in ("terms", "nodes", "y", *MASKS))}
 
 
 def _no_report(stage: str, done: int, total: int) -> None:
@@ -50,12 +52,14 @@ def precompute(
     chosen: Plan | None = None,
     report: Report = _no_report,
     say: Say = _no_output,
+    overwrite: bool = False,
 ) -> Store:
     r"""Compute the terms :math:`p_k(\tilde L) X` of a graph and write them as a store.
 
     The stages are: sort the edges into a CSR matrix, scale the features and divide their columns
     into blocks, compute the terms of every block, assemble rows. Every stage writes its files
-    atomically, so the same call resumes the work after an interruption.
+    atomically, so the same call resumes the work after an interruption. A store of the same graph
+    with the same settings is left as it is.
 
     Args:
         source: the graph.
@@ -66,15 +70,20 @@ def precompute(
         chosen: a plan from :func:`plan_precompute`; by default one is made.
         report: receives progress.
         say: receives single lines for the user.
+        overwrite: replace a store, or unfinished work, of another graph or with other settings. A
+            store is replaced when the new one is complete.
     """
     executor = make_executor(engine, address, say)
     return_freed_memory()
     folder = Path(out)
     existed = folder.exists()
-    busy = f"another process is writing {folder}: wait for it, or choose another --out"
+    fingerprint = _fingerprint(source, settings)
     try:
-        with locked(folder, busy):
-            return _precompute(source, folder, settings, executor, engine, chosen, report, say)
+        with locked(folder, _busy(folder)):
+            job = _Job(source, settings, executor, engine, chosen, report, say, fingerprint)
+            if _replaces_store(folder, fingerprint, overwrite):
+                return _replace_store(job, folder)
+            return _precompute(job, folder, overwrite)
     finally:
         if not existed:
             # Fails if there is work to resume, which is the usual case.
@@ -82,42 +91,72 @@ def precompute(
                 folder.rmdir()
 
 
-def _precompute(
-    source: Source,
-    folder: Path,
-    settings: Settings,
-    executor: BlockExecutor,
-    engine: str,
-    chosen: Plan | None,
-    report: Report,
-    say: Say,
-) -> Store:
+@dataclass(frozen=True)
+class _Job:
+    """The arguments of :func:`precompute`, without the folder."""
+
+    source: Source
+    settings: Settings
+    executor: BlockExecutor
+    engine: str
+    chosen: Plan | None
+    report: Report
+    say: Say
+    fingerprint: str
+
+
+def _precompute(job: _Job, folder: Path, overwrite: bool) -> Store:
     """Compute a store, or return the one that is there, in a locked folder."""
-    fingerprint = _fingerprint(source, settings)
+    source = job.source
+    settings = job.settings
     if (folder / FILE).is_file():
-        if Manifest.read(folder).fingerprint != fingerprint:
-            raise UserError(
-                f"{folder} holds a store of another graph or with other settings: "
-                "choose another --out"
-            )
         _refuse_other_work(folder)
         shutil.rmtree(folder / WORK, ignore_errors=True)
         return Store.open(folder)
-    workspace = _resume(folder, fingerprint)
+    workspace = _resume(folder, job.fingerprint, overwrite)
     if workspace is None:
-        chosen = chosen or plan_precompute(source, folder, settings, engine)
-        workspace = _start(source, folder, settings, chosen, fingerprint)
+        chosen = job.chosen or plan_precompute(source, folder, settings, job.engine)
+        workspace = _start(source, folder, settings, chosen, job.fingerprint)
     else:
-        say("resuming unfinished work with its original plan")
+        job.say("resuming unfinished work with its original plan")
     if workspace.missing_blocks():
         memory = remaining_memory(settings.memory)
         source.write_pattern(
-            workspace.graph, int(_SORT_SHARE * memory), settings.self_loops, report
+            workspace.graph, int(_SORT_SHARE * memory), settings.self_loops, job.report
         )
         DiskLaplacian(workspace.graph).write_scale()
-        write_feature_blocks(source, workspace, int(_SCALING_SHARE * memory), report)
-        executor.run(workspace, report)
-    return _finish(source, workspace, folder, report)
+        write_feature_blocks(source, workspace, int(_SCALING_SHARE * memory), job.report)
+        job.executor.run(workspace, job.report)
+    return _finish(source, workspace, folder, job.report)
+
+
+def _replaces_store(folder: Path, fingerprint: str, overwrite: bool) -> bool:
+    """Whether a folder holds a store that is to be computed again."""
+    if not (folder / FILE).is_file():
+        return False
+    # A damaged manifest can only be overwritten.
+    if not overwrite and Manifest.read(folder).fingerprint == fingerprint:
+        return False
+    refuse_replacement(folder, "a store", ours=True, overwrite=overwrite)
+    refuse_foreign_files(folder, _STORE_NAMES.__contains__, "a store")
+    _refuse_other_work(folder)
+    return True
+
+
+def _replace_store(job: _Job, folder: Path) -> Store:
+    """Compute a store beside the one that is there, and exchange them when it is complete."""
+    staging = folder.with_name(f".{folder.name}.partial")
+    refuse_foreign_files(staging, _STORE_NAMES.__contains__, "a store")
+    with locked(staging, _busy(folder)):
+        if (staging / FILE).is_file() and Manifest.read(staging).fingerprint != job.fingerprint:
+            empty(staging)
+        _precompute(job, staging, overwrite=True)
+        publish(staging, folder)
+    return Store.open(folder)
+
+
+def _busy(folder: Path) -> str:
+    return f"another process is writing {folder}: wait for it, or choose another --out"
 
 
 def plan_precompute(
@@ -146,18 +185,31 @@ def plan_precompute(
     )
 
 
-def _resume(folder: Path, fingerprint: str) -> Workspace | None:
+def _resume(folder: Path, fingerprint: str, overwrite: bool) -> Workspace | None:
     """Return the workspace of an interrupted call, if there is one."""
     work = folder / WORK
     if not Workspace.plan_file(work).is_file():
         return None
+    _refuse_other_work(folder)
+    if overwrite and not _is_work_of(work, fingerprint):
+        refuse_foreign_files(folder, _STORE_NAMES.__contains__, "a store")
+        empty(folder)
+        return None
     workspace = Workspace.load(work)
     if workspace.fingerprint != fingerprint:
         raise UserError(
-            f"{folder} holds unfinished work of another graph or with other settings: "
-            "choose another --out or delete the folder"
+            f"{folder} holds unfinished work of another graph or with other settings: choose "
+            "another --out, or delete the work with --overwrite"
         )
     return workspace
+
+
+def _is_work_of(work: Path, fingerprint: str) -> bool:
+    """Whether unfinished work can be resumed."""
+    try:
+        return Workspace.load(work).fingerprint == fingerprint
+    except UserError:  # damaged
+        return False
 
 
 def _start(
@@ -165,7 +217,7 @@ def _start(
 ) -> Workspace:
     """Create a workspace."""
     if folder.exists() and any(path.name != WORK for path in folder.iterdir()):
-        raise UserError(f"{folder} is not empty: choose another --out")
+        refuse_replacement(folder, "a store", ours=False)
     _refuse_other_work(folder)
     if plan.disk_bytes > plan.free_bytes:
         raise UserError(

@@ -31,7 +31,7 @@ from nfgnn.training.metrics import (
 )
 from nfgnn.training.minibatch import fit_rows
 from nfgnn.training.predict_new_nodes import predict_new_nodes
-from nfgnn.training.predictions import prediction_table, write_table
+from nfgnn.training.predictions import check_table_output, prediction_table, write_table
 from nfgnn.training.records import (
     InMemory,
     Record,
@@ -76,6 +76,7 @@ __all__ = [
     "accuracy",
     "batch_size",
     "check_setting",
+    "check_table_output",
     "device_name",
     "execute",
     "export_records",

@@ -13,9 +13,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.checksums import SUMS, refuse_damaged_files, write_checksums
+from nfgnn.checksums import (
+    SUMS,
+    damaged_files,
+    read_checksums,
+    refuse_damaged_files,
+    write_checksums,
+)
 from nfgnn.data import FeatureScaling
 from nfgnn.errors import DivergedError, UserError
+from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_folder, refuse_foreign_files
 from nfgnn.nn import NodeModel, Scalable
 from nfgnn.store import stream_seed
@@ -315,20 +322,29 @@ class NodeClassifier:
         prop: Any = self.model_.filter
         return float(prop.operator(*self._model_inputs(data)).lambda_max)
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the fitted model to a folder.
 
         The files are ``classifier.json``, ``weights.safetensors`` and their checksums. A folder
         with other files is not replaced.
+
+        Args:
+            folder: the folder to write.
+            overwrite: replace another model that was saved there.
         """
         self._check_fitted()
         folder = Path(folder)
         refuse_foreign_files(folder, (*_FILES, SUMS).__contains__, "a saved model")
-        if folder.exists() and any(folder.iterdir()):
+        exists = folder.exists() and any(folder.iterdir())
+        if exists:
             _read_description(folder)
         with atomic_folder(folder) as target:
             self.write_files(target)
             write_checksums(target, _FILES)
+            if exists:
+                intact = not damaged_files(folder)
+                same = intact and read_checksums(folder) == read_checksums(target)
+                refuse_replacement(folder, "a model", ours=True, same=same, overwrite=overwrite)
 
     def write_files(self, folder: Path) -> None:
         """Write the files of :meth:`save` into an existing folder, without checksums."""

@@ -71,8 +71,11 @@ def run_experiment(
     executor: Executor,
     progress: Progress,
     resume: bool = False,
+    overwrite: bool = False,
 ) -> dict[str, Any] | None:
     """Train every seed, write the run folder, and return its summary.
+
+    A folder that holds these runs already is left as it is.
 
     In a process group (``torchrun``, Ray Train) every process calls this function. The first one
     writes the folder and returns the summary, the others return ``None``.
@@ -83,6 +86,7 @@ def run_experiment(
         executor: where runs execute; a group of processes trains every run together instead.
         progress: reports finished runs.
         resume: keep runs that an interrupted call has finished.
+        overwrite: train again what the folder holds, or replace runs with other settings.
     """
     experiment.check()
     specs = experiment.specs()
@@ -96,11 +100,12 @@ def run_experiment(
         work = Work(RunFolder(folder, experiment.seeds), experiment.device)
         follow(specs, experiment.device, work)
         return None
-    if resume and holds_finished_runs(folder, description):
+    if not overwrite and holds_finished_runs(folder, description):
         # Nothing is trained; this only starts the progress display.
         execute([], RunFolder(folder, []), executor, progress, experiment.device)
+        progress.say(f"{folder} holds these runs already: --overwrite trains them again")
         return read_summary(folder)
-    with RunFolder.open(folder, description, resume) as results:
+    with RunFolder.open(folder, description, resume, overwrite) as results:
         for line in results.finished_lines(specs):
             progress.say(line)
         raise_first(execute(specs, results, executor, progress, experiment.device))

@@ -1,6 +1,7 @@
 """Predictions as a table, written as CSV or Parquet."""
 
 import copy
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,13 @@ import numpy as np
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
-from nfgnn.files import atomic_file
+from nfgnn.existing_output import output_file, refuse_foreign_file
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.predict_new_nodes import predict_new_nodes
+
+_WHAT = "a table of predictions"
+_FIRST_COLUMNS = ("id", "predicted", "probability")
+_MARKER = {"nfgnn": "predictions, format 1"}
 
 
 def prediction_table(classifier: NodeClassifier, data: Data, extends: Data | None = None) -> Any:
@@ -85,11 +90,18 @@ def align_features(data: Data, trained: list[str] | None) -> Data:
     return aligned
 
 
-def write_table(table: Any, path: Path) -> None:
-    """Write a table atomically; the extension chooses CSV or Parquet."""
-    from pyarrow import csv, parquet
+def write_table(table: Any, path: Path, overwrite: bool = False) -> None:
+    """Write a table of predictions atomically; the extension chooses CSV or Parquet.
 
-    writers = {".csv": csv.write_csv, ".parquet": parquet.write_table}
+    Args:
+        table: from :func:`prediction_table`.
+        path: the file.
+        overwrite: replace an existing table of other predictions.
+    """
+    from pyarrow import parquet
+    from pyarrow.csv import write_csv
+
+    writers = {".csv": write_csv, ".parquet": parquet.write_table}
     write = writers.get(path.suffix.lower())
     if write is None:
         raise UserError(f"cannot write predictions to {path}: use a .csv or .parquet file")
@@ -97,5 +109,30 @@ def write_table(table: Any, path: Path) -> None:
         raise UserError(
             f"the folder {path.parent} does not exist: create it or choose another file"
         )
-    with atomic_file(path) as partial:
-        write(table, str(partial))
+    marked = table.replace_schema_metadata(_MARKER)
+    with output_file(path, _holds_predictions, _WHAT, overwrite) as partial:
+        write(marked, str(partial))
+
+
+def check_table_output(path: Path) -> None:
+    """Refuse a file that exists and is no table of predictions; call it before long work."""
+    refuse_foreign_file(path, _holds_predictions, _WHAT)
+
+
+def _holds_predictions(path: Path) -> bool:
+    """Whether a CSV or Parquet file has the columns of :func:`prediction_table`.
+
+    CSV has no place for a marker but the names of its columns.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        if path.suffix.lower() == ".parquet":
+            names = parquet.read_schema(path).names
+        else:
+            with path.open(encoding="utf-8") as file:
+                names = next(csv.reader(file), [])
+    except (pa.ArrowException, UnicodeDecodeError, csv.Error):
+        return False
+    return tuple(names[: len(_FIRST_COLUMNS)]) == _FIRST_COLUMNS

@@ -17,7 +17,9 @@ def test_writes_page_numbers_and_figures(call: Call) -> None:
     folder = Path("analysis/karate")
     assert all(Path(file).is_file() for file in analysis["files"])
     assert analysis["files"][0] == "analysis/karate/index.html"
-    assert json.loads((folder / "analysis.json").read_text()).items() <= analysis.items()
+    written = json.loads((folder / "analysis.json").read_text())
+    assert (written.pop("kind"), written.pop("format")) == ("nfgnn analysis", 1)
+    assert written.items() <= analysis.items()
     names = {Path(file).name for file in analysis["files"]}
     figures = {f"{name}.{ending}" for name in FIGURES for ending in ("pdf", "png", "svg")}
     assert names == {path.name for path in folder.iterdir()}

@@ -16,10 +16,14 @@ def experiment(data: Data, protocol: str, seeds: Sequence[int], config: RunConfi
 
 
 def run_quietly(
-    what: Experiment, folder: Path, executor: Executor | None = None, resume: bool = False
+    what: Experiment,
+    folder: Path,
+    executor: Executor | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
 ) -> dict[str, Any]:
     """Run an experiment and return its summary."""
     quiet = Progress("test", quiet=True)
-    summary = run_experiment(what, folder, executor or InProcess(), quiet, resume)
+    summary = run_experiment(what, folder, executor or InProcess(), quiet, resume, overwrite)
     assert summary is not None
     return summary

@@ -25,11 +25,14 @@ def _no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_work_is_done_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(epochs: int) -> list[Path]:
+    def write(epochs: int, overwrite: bool = False) -> list[Path]:
         names = ["global-filters", "degrees"]
         quiet = Progress("", quiet=True)
         out = tmp_path / "out"
-        return write_figures(names, ["mixed", "texas"], tmp_path, out, 1, quiet, epochs=epochs)
+        graphs = ["mixed", "texas"]
+        return write_figures(
+            names, graphs, tmp_path, out, 1, quiet, overwrite=overwrite, epochs=epochs
+        )
 
     def contents() -> dict[str, bytes]:
         folder = tmp_path / "out" / "figures"
@@ -55,7 +58,7 @@ def test_work_is_done_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     write(epochs=4)  # drawn from the existing rows
     assert before == contents()
     assert trained == []
-    write(epochs=5)
+    write(epochs=5, overwrite=True)
     assert trained == [1000]
 
 

@@ -71,7 +71,9 @@ def test_a_damaged_model_is_refused_in_a_sentence(fitted: NodeClassifier, tmp_pa
         NodeClassifier.load(tmp_path / "model")
     with pytest.raises(UserError, match=r"classifier\.json is missing"):
         NodeClassifier.load(tmp_path)
-    fitted.save(tmp_path / "model")
+    with pytest.raises(UserError, match="overwrite=True"):
+        fitted.save(tmp_path / "model")
+    fitted.save(tmp_path / "model", overwrite=True)
     description = json.loads((tmp_path / "model" / "classifier.json").read_text())
     description["config"]["hidden_channels"] = 3
     (tmp_path / "model" / "classifier.json").write_text(json.dumps(description))

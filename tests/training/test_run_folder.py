@@ -43,8 +43,8 @@ def numbers(summary: dict) -> dict:
     return {k: v for k, v in summary.items() if k not in TIMES}
 
 
-def run(folder: Path, resume: bool = False, **kwargs) -> dict:
-    return run_quietly(experiment(**kwargs), folder, resume=resume)
+def run(folder: Path, resume: bool = False, overwrite: bool = False, **kwargs) -> dict:
+    return run_quietly(experiment(**kwargs), folder, resume=resume, overwrite=overwrite)
 
 
 def test_a_run_folder_holds_everything(tmp_path: Path) -> None:
@@ -99,18 +99,26 @@ def test_resume_takes_finished_runs_as_they_are(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
     resumed = run_quietly(experiment(), tmp_path / "run", resume=True)
     assert numbers(resumed) == numbers(whole)
-    # What is done is not done again: an altered finished run shows through.
+    # What is done is not done again, unless it has to be.
+    for resume in (True, False):
+        assert run(tmp_path / "run", resume=resume) == resumed
     metrics = tmp_path / "run" / "summary.json"
     content = json.loads(metrics.read_text())
     content["epochs"] = [1, 2, 3]
     metrics.write_text(json.dumps(content))
-    assert run(tmp_path / "run", resume=True)["epochs"] == [1, 2, 3]
-    assert run(tmp_path / "run", resume=False)["epochs"] == whole["epochs"]
+    with pytest.raises(UserError, match=r"summary\.json: is damaged.*--overwrite"):
+        run(tmp_path / "run", resume=True)
+    again = run(tmp_path / "run", overwrite=True)
+    assert again["epochs"] == whole["epochs"]
+    assert again["seconds"] != resumed["seconds"]
 
 
 def test_resume_does_not_mix_experiments(tmp_path: Path) -> None:
     run(tmp_path / "run", lr=0.001)
-    assert numbers(run(tmp_path / "run", resume=True)) == numbers(run(tmp_path / "other"))
+    with pytest.raises(UserError, match=r"with other content.*--overwrite"):
+        run(tmp_path / "run", resume=True)
+    replaced = run(tmp_path / "run", resume=True, overwrite=True)
+    assert numbers(replaced) == numbers(run(tmp_path / "other"))
 
 
 def test_kill_minus_nine_leaves_no_half_written_folder(tmp_path: Path) -> None:
@@ -361,10 +369,11 @@ def test_the_marker_changes_neither_names_nor_comparisons(tmp_path: Path) -> Non
     assert content.pop("format") == 2
     assert content == experiment().description()
     path.write_text(json.dumps(content))
+    (tmp_path / "run" / "SHA256SUMS").unlink()
     before = path.stat().st_mtime_ns
     assert run(tmp_path / "run", resume=True) == whole
     assert path.stat().st_mtime_ns == before
-    run(tmp_path / "run")
+    run(tmp_path / "run", overwrite=True)
     assert json.loads(path.read_text())["kind"] == "nfgnn run folder"
 
 

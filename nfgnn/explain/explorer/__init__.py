@@ -7,13 +7,14 @@ chooses the nodes of a large graph that a page can hold, and ``page.py`` packs t
 """
 
 from nfgnn.explain.explorer.node_table import NodeTable, build_node_table, homophily_bins
-from nfgnn.explain.explorer.page import write_explorer
+from nfgnn.explain.explorer.page import check_page_output, write_explorer
 from nfgnn.explain.explorer.selection import RunSelection, select_runs
 
 __all__ = [
     "NodeTable",
     "RunSelection",
     "build_node_table",
+    "check_page_output",
     "homophily_bins",
     "select_runs",
     "write_explorer",

@@ -18,24 +18,45 @@ from typing import Any
 import numpy as np
 
 from nfgnn.errors import UserError
+from nfgnn.existing_output import refuse_foreign_file, starts_with, write_output
 from nfgnn.explain.explorer.node_table import PARTS, FilterColumns, NodeTable, homophily_bins
 from nfgnn.explain.explorer.sample import Sample, sample_nodes
-from nfgnn.files import atomic_write
 
 MAX_NODES = 50_000
+_WHAT = "a page of the explorer"
+# Older pages have no generator; the content security policy identifies them.
+_is_page = starts_with(
+    '<meta name="generator" content="nfgnn explorer',
+    """; img-src data:; script-src 'sha256-""",
+)
 _SCRIPTS = ("decode.js", "colours.js", "map.js", "charts.js", "ego.js", "panels.js", "explorer.js")
 _NAN_CODE = 65535
 
 
-def write_explorer(table: NodeTable, path: Path, max_nodes: int = MAX_NODES) -> Sample:
-    """Write the page; of a graph with more than ``max_nodes`` nodes it holds a random sample."""
+def write_explorer(
+    table: NodeTable, path: Path, max_nodes: int = MAX_NODES, overwrite: bool = False
+) -> Sample:
+    """Write the page; of a graph with more than ``max_nodes`` nodes it holds a random sample.
+
+    Args:
+        table: what the page shows.
+        path: the HTML file.
+        max_nodes: maximum number of nodes on the page.
+        overwrite: replace an existing page with other content.
+    """
     if not path.parent.is_dir():
         raise UserError(
             f"the folder {path.parent} does not exist: create it or choose another file"
         )
     sample = sample_nodes(table.edge_index, len(table.label), max_nodes)
-    atomic_write(path, render(page_content(table, sample)))
+    page = render(page_content(table, sample))
+    write_output(path, page, _is_page, _WHAT, overwrite)
     return sample
+
+
+def check_page_output(path: Path) -> None:
+    """Refuse a file that exists and is no page of the explorer; call it before long work."""
+    refuse_foreign_file(path, _is_page, _WHAT)
 
 
 def page_content(table: NodeTable, sample: Sample) -> dict[str, Any]:

@@ -9,6 +9,21 @@
 """
 
 from nfgnn.paper.search.preset_search import run_preset_search
-from nfgnn.paper.search.tune import Outcome, Search, preset_table, run_search
+from nfgnn.paper.search.tune import (
+    Outcome,
+    Search,
+    check_preset_output,
+    preset_table,
+    run_search,
+    write_preset,
+)
 
-__all__ = ["Outcome", "Search", "preset_table", "run_preset_search", "run_search"]
+__all__ = [
+    "Outcome",
+    "Search",
+    "check_preset_output",
+    "preset_table",
+    "run_preset_search",
+    "run_search",
+    "write_preset",
+]

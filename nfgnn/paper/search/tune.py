@@ -13,11 +13,18 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
+from nfgnn.existing_output import (
+    refuse_foreign_file,
+    refuse_replacement,
+    starts_with,
+    write_output,
+)
 from nfgnn.nn.models import find_model
 from nfgnn.paper.search.engine import Evaluator, mean
 from nfgnn.paper.search.spaces import NUMERIC, Space, search_space
@@ -28,6 +35,8 @@ from nfgnn.training.presets import table_protocol
 
 BATCH = 8
 """Number of trials that share the model's shape."""
+_WHAT = "a table of settings"
+_is_preset = starts_with("# nfgnn tune ")
 
 
 @dataclass(frozen=True)
@@ -217,6 +226,28 @@ def preset_table(search: Search, outcome: Outcome, command: str) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def check_preset_output(path: Path, command: str, overwrite: bool) -> None:
+    """Refuse a file that another command, or another program, has written.
+
+    Call it before the search.
+    """
+    refuse_foreign_file(path, _is_preset, _WHAT)
+    if path.is_file() and path.stat().st_size:
+        same = path.read_text(encoding="utf-8").startswith(f"# {command}\n")
+        refuse_replacement(path, _WHAT, ours=True, same=same, overwrite=overwrite)
+
+
+def write_preset(path: Path, table: str, overwrite: bool = False) -> None:
+    """Write a table of :func:`preset_table`.
+
+    Args:
+        path: the TOML file.
+        table: its content.
+        overwrite: replace a file that holds another result of ``nfgnn tune``.
+    """
+    write_output(path, table, _is_preset, _WHAT, overwrite)
 
 
 def toml_values(settings: Mapping[str, Any], separator: str) -> str:

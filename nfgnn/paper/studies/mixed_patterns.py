@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_write
 from nfgnn.nn import Gate, NFConv
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED
@@ -150,6 +151,7 @@ def write_mixed_patterns(
     runs: int | None = None,
     seed: int = FIRST_REPORT_SEED,
     progress: Progress | None = None,
+    overwrite: bool = False,
 ) -> list[Path]:
     """Run the study and write ``mixed_patterns.json`` and ``mixed_patterns.md``.
 
@@ -158,17 +160,20 @@ def write_mixed_patterns(
         runs: number of generated graphs, 10 by default.
         seed: first seed of graph, split and model.
         progress: the display.
+        overwrite: replace the files of a study with other runs or seeds.
 
     Returns:
         The paths of the files.
     """
     runs = runs or 10
+    command = f"nfgnn reproduce mixed-patterns --runs {runs} --seed {seed}"
+    for name in ("mixed_patterns.json", "mixed_patterns.md"):
+        _check_output(out / name, command, overwrite)
     progress = progress or Progress("mixed-patterns", quiet=True)
     total = len(GRAPHS) * len(MODELS) * runs
     progress.start(total, total)
     seeds = range(seed, seed + runs)
     tables = {title: compare(seeds, progress, **options) for title, options in GRAPHS.items()}
-    command = f"nfgnn reproduce mixed-patterns --runs {runs} --seed {seed}"
     machine = machine_name()
     content = {"command": command, "machine": machine, "tables": tables}
     texts = {
@@ -179,6 +184,16 @@ def write_mixed_patterns(
     for name, text in texts.items():
         atomic_write(out / name, text)
     return [out / name for name in texts]
+
+
+def _check_output(path: Path, command: str, overwrite: bool) -> None:
+    """Refuse to replace a file of another program, or of another study."""
+    if not path.exists():
+        return
+    found = path.read_bytes()
+    ours = b"nfgnn reproduce mixed-patterns" in found
+    same = command.encode() in found
+    refuse_replacement(path, "a study", ours=ours, same=same, overwrite=overwrite)
 
 
 def _main() -> None:

@@ -26,6 +26,7 @@ def train_on_ray(
     address: str | None = None,
     resume: bool = False,
     say: Callable[[str], None] = print,
+    overwrite: bool = False,
 ) -> dict[str, Any]:
     """Run an experiment on a store with the workers of a Ray cluster, and return its summary.
 
@@ -40,6 +41,7 @@ def train_on_ray(
         address: of a cluster; by default ``$RAY_ADDRESS``, else a cluster is started and stopped.
         resume: keep what an earlier, interrupted call has left.
         say: receives a line that describes the cluster.
+        overwrite: train again what the folder holds, or replace runs with other settings.
     """
     try:
         from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
@@ -62,6 +64,7 @@ def train_on_ray(
         "folder": str(folder),
         "scratch": str(scratch),
         "resume": resume,
+        "overwrite": overwrite,
     }
     try:
         with ray_cluster(address, say, cpus=max(2, workers)) as ray:
@@ -89,12 +92,13 @@ def _work(task: Mapping[str, Any]) -> None:
 
     started = Path(task["scratch"]) / "started"
     resume = task["resume"] or started.exists()
+    overwrite = task["overwrite"]
     ProcessGroup.current().barrier()  # before the first worker leaves its mark
     started.touch()
     experiment = replace(task["experiment"], device=str(get_device()))
     label = f"{experiment.config.model} on {experiment.graph.name}"
     with Progress(label) as progress:
-        run_experiment(experiment, Path(task["folder"]), InProcess(), progress, resume)
+        run_experiment(experiment, Path(task["folder"]), InProcess(), progress, resume, overwrite)
 
 
 def _reason(error: BaseException) -> str:

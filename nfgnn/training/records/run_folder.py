@@ -24,7 +24,16 @@ from nfgnn.checksums import (
     write_checksums,
 )
 from nfgnn.errors import UserError
-from nfgnn.files import atomic_folder, atomic_write, locked, publish, refuse_foreign_files
+from nfgnn.existing_output import refuse_replacement
+from nfgnn.files import (
+    atomic_folder,
+    atomic_write,
+    delete,
+    empty,
+    locked,
+    publish,
+    refuse_foreign_files,
+)
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.execution import Results
 from nfgnn.training.metrics import scores, summarise
@@ -39,6 +48,7 @@ _NAMES = re.compile(rf"config\.json|summary\.json|run\.png|{SUMS}|seed-\d+|{_PAR
 _SEED_NAMES = re.compile(
     rf"classifier\.json|weights\.safetensors|coefficients\.npy|history\.csv|metrics\.json|{SUMS}"
 )
+_WHAT = "a run folder"
 _REMEDY = "train the run again, or restore the folder from a copy"
 
 
@@ -58,7 +68,7 @@ class RunFolder(Results):
     @classmethod
     @contextmanager
     def open(
-        cls, folder: Path, description: Mapping[str, Any], resume: bool
+        cls, folder: Path, description: Mapping[str, Any], resume: bool, overwrite: bool = False
     ) -> Iterator["RunFolder"]:
         """Lock the folder for writing.
 
@@ -66,17 +76,23 @@ class RunFolder(Results):
             folder: the final folder. Only a run folder is ever replaced.
             description: what decides the numbers of the runs (``config.json``).
             resume: keep the finished runs of an interrupted call with the same description.
+            overwrite: replace finished or unfinished runs of another description.
         """
-        _refuse_other_folders(folder)
+        if _holds_run_folder(folder):
+            same = _describes(folder, description)
+            refuse_replacement(folder, _WHAT, ours=True, same=same, overwrite=overwrite)
         results = cls(folder, description["seeds"])
         staging = results._staging
         _refuse_other_files(staging)
         # The lock ends with the process, even if it is killed, so it never has to be cleaned up.
         with locked(staging, results._busy):
-            if resume and _describes(staging, description):
+            same = _describes(staging, description)
+            if resume and same:
                 _remove_damaged_runs(staging)
             else:
-                _empty(staging)
+                if not same and not overwrite:
+                    _refuse_unfinished_runs(staging)
+                empty(staging)
                 content = {**_MARKER, **description}
                 atomic_write(staging / "config.json", json.dumps(content, indent=1))
             yield results
@@ -208,8 +224,14 @@ def dead_run_summary(
 
 
 def holds_finished_runs(folder: Path, description: Mapping[str, Any]) -> bool:
-    """Whether a folder holds all runs of this description."""
-    return (folder / "summary.json").is_file() and _describes(folder, description)
+    """Whether a folder holds all runs of this description; refuse one with damaged files."""
+    if not (folder / "summary.json").is_file() or not _describes(folder, description):
+        return False
+    for part in (folder, *folder.glob("seed-*[0-9]")):
+        if _has_checksums(part):
+            names = read_checksums(part)
+            refuse_damaged_files(part, names, "train the runs again with --overwrite")
+    return True
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
@@ -348,20 +370,30 @@ def _content(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _refuse_other_folders(folder: Path) -> None:
-    """Refuse to replace anything but a run folder that holds nothing else."""
+def _holds_run_folder(folder: Path) -> bool:
+    """Whether there is something to replace; refuse anything but a run folder."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
+        return False
     _refuse_other_files(folder)
     content = _content(folder / "config.json")
     kind = content.get("kind", _MARKER["kind"])
-    if kind != _MARKER["kind"] or not content.keys() >= _DESCRIPTION_KEYS:
-        raise UserError(f"{folder} exists and is not a run folder: name another one with --out")
+    ours = kind == _MARKER["kind"] and content.keys() >= _DESCRIPTION_KEYS
+    refuse_replacement(folder, _WHAT, ours=ours, overwrite=True)
+    return True
+
+
+def _refuse_unfinished_runs(staging: Path) -> None:
+    """Refuse to delete runs of another description, which its command would resume."""
+    if any(staging.glob("seed-*[0-9]")) or any(staging.glob("seed-*.checkpoint")):
+        raise UserError(
+            f"{staging} holds unfinished runs with other settings: resume them with their command "
+            "and --resume, name another folder with --out, or delete them with --overwrite"
+        )
 
 
 def _refuse_other_files(folder: Path) -> None:
     """Refuse to delete files that are not part of a run folder."""
-    refuse_foreign_files(folder, lambda name: bool(_NAMES.fullmatch(name)), "a run folder")
+    refuse_foreign_files(folder, lambda name: bool(_NAMES.fullmatch(name)), _WHAT)
     for seed in folder.glob("seed-*[0-9]"):
         refuse_foreign_files(seed, lambda name: bool(_SEED_NAMES.fullmatch(name)), "a run")
 
@@ -377,16 +409,4 @@ def _remove_unfinished(staging: Path) -> None:
     """Delete what killed processes have left."""
     for entry in staging.iterdir():
         if re.fullmatch(_PARTIAL, entry.name):
-            _delete(entry)
-
-
-def _empty(folder: Path) -> None:
-    for entry in folder.iterdir():
-        _delete(entry)
-
-
-def _delete(entry: Path) -> None:
-    if entry.is_dir():
-        shutil.rmtree(entry)
-    else:
-        entry.unlink()
+            delete(entry)
