@@ -20,6 +20,7 @@ from nfgnn.training.executors.ray_train import train_on_ray
 from nfgnn.training.experiment import Experiment, run_experiment
 from nfgnn.training.history import History
 from nfgnn.training.inputs import fingerprint, resolve_config
+from nfgnn.training.mask_split import MaskSplit
 from nfgnn.training.metrics import (
     METRICS,
     Metric,
@@ -60,6 +61,7 @@ __all__ = [
     "History",
     "InMemory",
     "InProcess",
+    "MaskSplit",
     "Metric",
     "NodeClassifier",
     "ProcessPool",

@@ -1,11 +1,11 @@
 """Node classification in the style of scikit-learn."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
@@ -31,10 +31,14 @@ from nfgnn.training.config import RunConfig, TrainingConfig
 from nfgnn.training.dead_runs import is_dead
 from nfgnn.training.device import resolve_device
 from nfgnn.training.history import History, OnEpoch
+from nfgnn.training.mask_split import single_graph
 from nfgnn.training.metrics import count_classes, resolve_metric
 from nfgnn.training.minibatch import fit_rows
 from nfgnn.training.presets import read_preset_file
 from nfgnn.training.whole_graph import fit
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 _ARGUMENTS = ("model", "preset", "seed", "device")
 _FILES = ("classifier.json", "weights.safetensors")
@@ -56,7 +60,9 @@ class NodeClassifier:
         **settings: hyper-parameters of the model (``K``, ``rank``, ``basis``, ``dropout``, …) and
             of the training (``lr``, ``filter_lr``, ``weight_decay``, ``epochs``, …).
 
-    Attributes after ``fit``: ``model_`` (the module), ``config_``, ``history_``, ``scaling_``.
+    Attributes after ``fit``: ``model_`` (the module), ``config_``, ``history_``, ``scaling_``,
+    ``classes_``. It can be cloned, searched (:class:`~nfgnn.training.MaskSplit`) and put into
+    containers as an estimator of scikit-learn.
 
     Example:
         >>> from nfgnn import NodeClassifier, load_dataset, split
@@ -128,17 +134,58 @@ class NodeClassifier:
         }
 
     def set_params(self, **params: Any) -> "NodeClassifier":
-        """Change arguments; takes effect with the next ``fit``."""
+        """Change arguments; takes effect with the next ``fit``.
+
+        Settings that the model does not have, and values that are not valid, are refused.
+        """
+        arguments = {key: value for key, value in params.items() if key in _ARGUMENTS}
+        settings = {key: value for key, value in params.items() if key not in _ARGUMENTS}
+        model = arguments.get("model", self.model)
+        RunConfig.resolve(model, self.settings | settings, None, None, "none")
         self._config = None  # settings of `from_config` are resolved again with the new values
-        for key, value in params.items():
-            if key in _ARGUMENTS:
-                vars(self)[key] = value
-            else:
-                self.settings[key] = value
+        vars(self).update(arguments)
+        self.settings |= settings
         return self
 
+    def __repr__(self) -> str:
+        """Return the constructor with the arguments that differ from the defaults."""
+        defaults = NodeClassifier().get_params()
+        changed = []
+        for key, value in self.get_params().items():
+            if key not in defaults or value != defaults[key]:
+                changed.append(f"{key}={value!r}")
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> "Tags":
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=False),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(two_d_array=False, sparse=True),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted
+
+    @property
+    def classes_(self) -> Tensor:
+        """The classes that ``predict`` returns: the numbers that ``class_names_`` belong to."""
+        self._check_fitted()
+        return torch.arange(self.num_classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features that the model was trained on."""
+        self._check_fitted()
+        return self.num_features_
+
     def fit(
-        self, data: Data, on_epoch: OnEpoch | None = None, checkpoint: Path | None = None
+        self,
+        data: Data | Sequence[Data],
+        on_epoch: OnEpoch | None = None,
+        checkpoint: Path | None = None,
     ) -> "NodeClassifier":
         """Learn from ``data.train_mask`` and select the epoch on ``data.val_mask``.
 
@@ -150,11 +197,12 @@ class NodeClassifier:
         Args:
             data: a graph with masks, or one that is split by its default protocol with the seed
                 of the classifier (:func:`nfgnn.data.default_protocol`). Models that are trained on
-                rows also accept a store, ``split(Store.open(path).labels(), …)``.
+                rows also accept a store, ``split(Store.open(path).labels(), …)``. Of a list, which
+                a search of scikit-learn passes, the first graph is taken.
             on_epoch: called with the history after every epoch.
             checkpoint: file that mini-batch training writes from time to time and resumes from.
         """
-        data = inputs.training_graph(inputs.with_split(data, self.seed))
+        data = inputs.training_graph(inputs.with_split(single_graph(data), self.seed))
         with self.random_state():
             self.prepare_fit(data)
             restarts = self.config_.training.restarts
@@ -258,11 +306,16 @@ class NodeClassifier:
         """Return the most probable class of every node."""
         return self.predict_proba(data).argmax(-1)
 
-    def score(self, data: Data, mask: Tensor | None = None, metric: str | None = None) -> float:
+    def score(
+        self,
+        data: Data | Sequence[Data],
+        mask: Tensor | None = None,
+        metric: str | None = None,
+    ) -> float:
         """Return the metric on the labelled nodes of ``mask``.
 
         Args:
-            data: the graph.
+            data: the graph. Of a list, which a search of scikit-learn passes, the first one.
             mask: the nodes to score. The default is ``data.test_mask``, or the test nodes of the
                 split that :meth:`fit` makes of a graph without masks.
             metric: name of a metric. The default is the setting ``metric``, which is automatically
@@ -271,6 +324,7 @@ class NodeClassifier:
         Returns:
             A greater score is better: losses are negated, as by the scorers of scikit-learn.
         """
+        data = single_graph(data)
         if mask is None:
             mask = inputs.with_split(data, self.seed).get("test_mask")
         if mask is None:
