@@ -18,6 +18,7 @@ _OMITTED = {
     "batch_size": 0,
     "label_smoothing": 0.0,
     "restarts": 1,
+    "warmup_epochs": 0,
     "metric": AUTO,
     "select": BY_LOSS,
     "class_weight": "none",
@@ -53,6 +54,12 @@ class TrainingConfig:
     """Share of the training target that is spread evenly over all classes."""
     batch_size: int = 0
     """Rows per step, for models that are trained on rows; 0 takes all rows."""
+    warmup_epochs: int = 0
+    """Number of epochs in which the learning rates rise linearly; 0 starts with their full value.
+
+    With a learning rate far above the initial weights, the first steps of Adam are larger than the
+    weights, and a strong L2 penalty may then pull all of them to 0. A warm-up prevents that.
+    """
     restarts: int = 1
     """How often a training that never rises above chance starts again with other weights."""
     metric: str = AUTO

@@ -179,7 +179,7 @@ class MinibatchTrainer(Trainer):
         # Processes average their gradients. Scaling by their number turns the average into the
         # mean over the whole batch.
         (loss * (self.group.size / batch.total)).backward()
-        self.optimizer.step()
+        self.optimizer.step(state.epoch)
         state.step += 1
         state.loss += self.group.sum(loss.detach().double())
 

@@ -46,6 +46,7 @@ class FusedAdam:
     """
 
     def __init__(self, model: NodeModel, config: TrainingConfig) -> None:
+        self.warmup_epochs = config.warmup_epochs
         self.groups = parameter_groups(model, config)
         for group in self.groups:
             parameters = group["params"]
@@ -57,8 +58,13 @@ class FusedAdam:
             group["step"] = [torch.zeros((), device=p.device) for p in parameters]
 
     @torch.no_grad()
-    def step(self) -> None:
-        """Update all parameters that have a gradient, and drop their gradients."""
+    def step(self, epoch: int = 0) -> None:
+        """Update all parameters that have a gradient, and drop their gradients.
+
+        Args:
+            epoch: the present epoch, counted from 0, for the warm-up.
+        """
+        rate = min(1.0, (epoch + 1) / max(1, self.warmup_epochs))
         for group in self.groups:
             parameters = group["params"]
             # As in torch.optim, moments of parameters without a gradient do not decay.
@@ -71,7 +77,7 @@ class FusedAdam:
                 [group["exp_avg_sq"][i] for i in used],
                 [],
                 [group["step"][i] for i in used],
-                lr=group["lr"],
+                lr=rate * group["lr"],
                 weight_decay=group["weight_decay"],
                 beta1=BETAS[0],
                 beta2=BETAS[1],
@@ -124,6 +130,11 @@ class StackedAdam:
         self.weight_decay = weights.new_tensor(
             [(c.weight_decay, c.filter_weight_decay) for c in configs]
         )
+        self.steps = torch.zeros_like(self.powers[0])
+        # Without a warm-up nothing is computed for it. A batch has it or not from start to end.
+        self.warmup: Tensor | None = None
+        if any(c.warmup_epochs for c in configs):
+            self.warmup = weights.new_tensor([max(1, c.warmup_epochs) for c in configs])[:, None]
 
     def keep_rows(self, rows: Tensor) -> None:
         """Drop all rows but these."""
@@ -131,15 +142,18 @@ class StackedAdam:
         self.v = self.v[rows].clone()
         self.lr = self.lr[rows].clone()
         self.weight_decay = self.weight_decay[rows].clone()
+        if self.warmup is not None:
+            self.warmup = self.warmup[rows].clone()
 
     def step(self, weights: Tensor, gradient: Tensor, active: Tensor) -> None:
         """Update the rows that are ``active``."""
         self.powers.mul_(self.betas)
+        lr = self._rates()
         if triton_supports(weights):
             from nfgnn.kernels import training_step
 
             training_step.adam(
-                weights, gradient, self.m, self.v, self.powers, self.lr, self.weight_decay,
+                weights, gradient, self.m, self.v, self.powers, lr, self.weight_decay,
                 active, self.filter_start,
             )  # fmt: skip
             return
@@ -153,5 +167,12 @@ class StackedAdam:
             m.lerp_(g, 0.1)
             v.mul_(0.999).addcmul_(g, g, value=0.001)
             root = v.sqrt().div_(correction_2.sqrt()).add_(EPSILON)
-            rate = self.lr[:, group, None] * active[:, None] / correction_1
+            rate = lr[:, group, None] * active[:, None] / correction_1
             p.addcdiv_(m * -rate, root)
+
+    def _rates(self) -> Tensor:
+        """Return the learning rates of this step, ``[runs, 2]``."""
+        if self.warmup is None:
+            return self.lr
+        self.steps += 1
+        return self.lr * (self.steps / self.warmup).clamp(max=1)

@@ -34,6 +34,7 @@ NUMERIC_SETTINGS = frozenset(
         "filter_dropout",
         "alpha",
         "label_smoothing",
+        "warmup_epochs",
     )
 )
 """Settings that change numbers, but neither the shape nor the cost of the computation."""

@@ -155,6 +155,7 @@ SETTINGS: dict[str, Declaration] = {
     "metric": Choice((AUTO, *METRICS)),
     "select": Choice((AUTO, "loss", "metric")),
     "class_weight": Choice(("none", "balanced")),
+    "warmup_epochs": Number(0, 100_000_000, whole=True),
     # Shape of a model
     "hidden_channels": _WIDTH,
     "num_layers": _COUNT,

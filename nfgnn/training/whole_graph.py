@@ -91,7 +91,7 @@ class WholeGraphTrainer(Trainer):
             **self._loss_options,
         )
         loss.backward()
-        self.optimizer.step()
+        self.optimizer.step(len(self.history.train_loss))
         self.history.train_loss.append(loss.item())
         logits = self._evaluate().index_select(0, self.val_nodes)
         val_loss = F.cross_entropy(logits, self.y_val).item()

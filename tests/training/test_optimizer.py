@@ -1,6 +1,7 @@
 """Optimizer groups, and Adam against torch's own class."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -97,3 +98,47 @@ def test_stacked_adam_steps_every_row_as_torch_does(dtype: torch.dtype) -> None:
                 optimizer.step()
     for row, (parts, _) in zip(weights, rows):
         torch.testing.assert_close(row, torch.cat(parts).detach())
+
+
+def test_warm_up_is_a_linear_schedule_of_torch() -> None:
+    config = replace(CONFIG, warmup_epochs=4)
+    model = NFGNN(5, 2)
+    reference = copy.deepcopy(model)
+    ours = FusedAdam(model, config)
+    theirs = torch.optim.Adam(parameter_groups(reference, config), fused=True)
+    schedule = torch.optim.lr_scheduler.LambdaLR(theirs, lambda epoch: min(1.0, (epoch + 1) / 4))
+    for epoch in range(6):
+        random_gradients(model, epoch)
+        random_gradients(reference, epoch)
+        ours.step(epoch)
+        theirs.step()
+        schedule.step()
+    for p, q in zip(model.parameters(), reference.parameters()):
+        torch.testing.assert_close(p, q)
+
+
+def test_stacked_adam_warms_up_every_row_by_itself() -> None:
+    torch.manual_seed(0)
+    configs = [replace(CONFIG, warmup_epochs=epochs) for epochs in (3, 0)]
+    weights = torch.randn(2, 15)
+    expected = []
+    for row, config in zip(weights, configs):
+        alone = row[None].clone()
+        # The rates of a row are those of a batch of one whose rates are set by hand.
+        adam = StackedAdam(alone, 11, [CONFIG])
+        generator = torch.Generator().manual_seed(1)
+        for epoch in range(5):
+            gradient = torch.randn(15, generator=generator)
+            factor = min(1.0, (epoch + 1) / max(1, config.warmup_epochs))
+            adam.lr = factor * torch.tensor([[CONFIG.lr, CONFIG.filter_lr]])
+            adam.step(alone, gradient[None], torch.tensor([True]))
+        expected.append(alone[0])
+    adam = StackedAdam(weights, 11, configs)
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(5):
+        gradient = torch.randn(15, generator=generator).expand(2, 15)
+        adam.step(weights, gradient, torch.tensor([True, True]))
+    torch.testing.assert_close(weights, torch.stack(expected))
+    adam.keep_rows(torch.tensor([1]))
+    assert adam.warmup is not None
+    assert adam.warmup.tolist() == [[1.0]]
