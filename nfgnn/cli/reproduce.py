@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from nfgnn.cli import names, options, values
-from nfgnn.errors import writing
+from nfgnn.errors import UserError, writing
 
 app = typer.Typer()
 _ITEMS = options.Choice("item", (*names.ITEMS, "mixed-patterns", "figures", "all"))
@@ -24,7 +24,15 @@ def _validate_preset(given: str | None) -> str | None:
     return _PRESETS.validate(given)
 
 
-@app.command(epilog="Example:  nfgnn reproduce full --datasets texas,cornell --runs 10 --root DATA")
+def _nothing_measured(name: str, notes: list[str]) -> str:
+    reason = notes[0] if notes else "no graph was found"
+    return f"no run of '{name}' was possible, so no table is written: {reason}"
+
+
+@app.command(
+    epilog="Example:  nfgnn reproduce full --datasets texas,cornell --runs 10 --root DATA   ·   "
+    "nfgnn reproduce own --datasets my-graphs/ --runs 10",
+)
 def reproduce(
     items: Annotated[
         list[str],
@@ -38,7 +46,8 @@ def reproduce(
     datasets: Annotated[
         str | None,
         typer.Option(
-            help="Only these graphs, separated by commas; graphs of your own are added.",
+            help="Only these graphs, separated by commas. Graphs of your own (a file, a folder, or "
+            "a folder of graphs) are added.",
             rich_help_panel=options.DATA,
         ),
     ] = None,
@@ -131,10 +140,13 @@ def reproduce(
     )
 
     resolve_device(device)
-    wanted = [*names.ITEMS, "figures"] if "all" in items else list(dict.fromkeys(items))
+    wanted = list(dict.fromkeys(items))
+    if "all" in items:
+        # The table of own graphs has no graphs unless the user names them.
+        wanted = [item for item in names.ITEMS if item != "own" or columns] + ["figures"]
     rows = values.words(models)
     tables = [item for item in wanted if item in names.ITEMS]
-    plans = [make_plan(item, columns, rows, runs, seed, preset) for item in tables]
+    plans = [make_plan(item, columns, rows, runs, seed, preset, root=root) for item in tables]
     commands = {}
     for plan in plans:
         commands[plan.name] = values.command(
@@ -161,6 +173,8 @@ def reproduce(
                         )
                 for plan in plans:
                     found = collect(plan, root, records)
+                    if not from_records and not any(found.values()):
+                        raise UserError(_nothing_measured(plan.name, result["notes"]))
                     made = make_tables(plan, found, commands[plan.name], result["notes"])
                     written = [str(file) for file in write_tables(made, out, plan.file)]
                     result["items"].append({"item": plan.name, "files": written})

@@ -17,12 +17,24 @@ from nfgnn.data.download import is_available
 from nfgnn.data.export import export_graph, write_template
 from nfgnn.data.external_sort import csr_on_disk
 from nfgnn.data.large_graph import LargeGraph
-from nfgnn.data.load import load_dataset, loaded_bytes, open_large, registered_name
+from nfgnn.data.load import (
+    graph_paths,
+    load_dataset,
+    loaded_bytes,
+    open_large,
+    registered_name,
+)
 from nfgnn.data.readers.new_nodes import load_new_nodes
 from nfgnn.data.registry import BUILT_IN, REGISTRY, Entry, canonical_name
 from nfgnn.data.registry import names as dataset_names
 from nfgnn.data.scaling import SCALINGS, FeatureScaling
-from nfgnn.data.splits import PROTOCOLS, default_protocol, observed_part, split
+from nfgnn.data.splits import (
+    PROTOCOLS,
+    default_protocol,
+    observed_part,
+    representative_protocol,
+    split,
+)
 from nfgnn.data.synthetic import mixed_graph
 from nfgnn.data.validate import check_graph
 
@@ -42,6 +54,7 @@ __all__ = [
     "default_protocol",
     "diagnose",
     "export_graph",
+    "graph_paths",
     "is_available",
     "load_dataset",
     "load_new_nodes",
@@ -50,6 +63,7 @@ __all__ = [
     "observed_part",
     "open_large",
     "registered_name",
+    "representative_protocol",
     "split",
     "write_template",
 ]

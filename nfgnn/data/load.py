@@ -103,6 +103,26 @@ def _keep_name(source: Any, data: Data) -> None:
             data.registered_name = name
 
 
+def graph_paths(path: str | Path) -> list[Path]:
+    """Return the graphs that a path stands for: itself, or all in a folder that is not a graph."""
+    path = expand_user(path)
+    if not path.is_dir() or _is_graph(path):
+        return [path]
+    found = sorted(entry for entry in path.iterdir() if _is_graph(entry))
+    if not found:
+        raise UserError(
+            f"{path}: contains no graph; a graph is a folder with nodes.csv and edges.csv (or "
+            f".parquet), or a {', '.join(_FILE_READERS)} file."
+        )
+    return found
+
+
+def _is_graph(path: Path) -> bool:
+    if path.is_dir():
+        return any(path.glob("edges.*")) or any(path.glob("nodes.*"))
+    return path.suffix.lower() in _FILE_READERS
+
+
 def registered_name(source: str | Path) -> str | None:
     """Return the data set that :func:`load_dataset` loads for ``source``, ``None`` for a path.
 

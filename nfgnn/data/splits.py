@@ -58,6 +58,11 @@ def default_protocol(data: Data) -> str:
     """
     if data.get("registered"):
         return "full"
+    return representative_protocol(data)
+
+
+def representative_protocol(data: Data) -> str:
+    """Return ``"public"`` for a graph that comes with a split, else ``"stratified"``."""
     masks = [data.get(name) for name in _NAMES[:3]]
     if any(mask is not None and bool(mask.any()) for mask in masks):
         return "public"

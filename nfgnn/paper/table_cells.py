@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from nfgnn.data import REGISTRY
 from nfgnn.paper.reproduce import Found
 from nfgnn.paper.statistics import Comparison, holm, paired
-from nfgnn.paper.table_plan import Plan
+from nfgnn.paper.table_plan import Plan, graph_name
 from nfgnn.paper.table_registry import BEST_OTHER, Column, paper_values
 from nfgnn.training import Record, summarise
 
@@ -70,11 +70,13 @@ class Table:
     machines: list[str]
     command: str
     notes: list[str]
+    graph_notes: tuple[str, ...] = ()
+    """A line about every graph of the user."""
 
     def heading(self, column: Column) -> str:
         """Return the title of the graph, with the protocol where the table has several."""
         entry = REGISTRY.get(column.dataset)
-        title = entry.title.removeprefix("Amazon ") if entry else column.dataset
+        title = entry.title.removeprefix("Amazon ") if entry else graph_name(column.dataset)
         several = len({column.protocol for column in self.columns}) > 1
         return f"{title} ({column.protocol})" if several else title
 
@@ -98,7 +100,11 @@ def make_tables(plan: Plan, found: Found, command: str, notes: Sequence[str] = (
         notes: reasons why runs are missing.
     """
     tables: list[Table] = []
-    for metric in plan.spec.metrics:
+    every_metric = [metric for column in plan.columns for metric in plan.metrics[column]]
+    whole = plan
+    for metric in dict.fromkeys(every_metric):
+        columns = tuple(c for c in whole.columns if metric in whole.metrics[c])
+        plan = replace(whole, columns=columns)
         if plan.spec.by_device:
             rows = _device_rows(plan, found, metric)
         else:
@@ -119,6 +125,7 @@ def make_tables(plan: Plan, found: Found, command: str, notes: Sequence[str] = (
             machines=_machines(found),
             command=command,
             notes=list(notes),
+            graph_notes=plan.graph_notes,
         )
         tables.append(replace(table, tests=_paired_tests(plan, table)))
     return tables

@@ -6,11 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nfgnn.data import canonical_name
+import torch
+
+from nfgnn.data import (
+    BUILT_IN,
+    REGISTRY,
+    graph_paths,
+    registered_name,
+    representative_protocol,
+)
 from nfgnn.errors import UserError
+from nfgnn.files import expand_user
 from nfgnn.nn import find_model
+from nfgnn.paper.find_graph import find_graph
 from nfgnn.paper.table_registry import TABLES, Column, Row, TableSpec
-from nfgnn.training import RunConfig
+from nfgnn.training import Metric, RunConfig, find_metric, resolve_metric
 from nfgnn.training.presets import is_preset_file, preset_model
 
 FIRST_REPORT_SEED = 1000
@@ -18,6 +28,8 @@ FIRST_REPORT_SEED = 1000
 SEARCH_SEEDS = range(10)
 """Split seeds on which settings are chosen by default."""
 
+_PARTS = ("test", "observed", "unobserved")
+"""Parts of a split whose scores tables show."""
 Cell = tuple[str, Column]
 """Label of the row, and column."""
 
@@ -34,6 +46,11 @@ class Plan:
     file: str
     """Name of its files without extension. A narrowed table does not overwrite the whole one."""
     configs: Mapping[Cell, RunConfig]
+    metrics: Mapping[Column, tuple[str, ...]]
+    """What is shown of every column. Graphs that the table does not have are shown by their own
+    metric."""
+    graph_notes: tuple[str, ...] = ()
+    """A line about every graph of the user."""
 
 
 def make_plan(
@@ -44,19 +61,23 @@ def make_plan(
     seed: int = FIRST_REPORT_SEED,
     preset: str | None = None,
     settings: Mapping[str, Any] | None = None,
+    root: Path | None = None,
 ) -> Plan:
-    """Narrow a table.
+    """Narrow a table, or add graphs and models to it.
 
     Args:
         name: a table of :data:`~nfgnn.paper.table_registry.TABLES`.
-        datasets: its columns. A graph that the table does not have is added under the protocol of
-            its first column.
+        datasets: its columns: registered names, paths of graphs, and folders, which stand for
+            every graph in them. A graph that the table does not have is added under the protocol
+            of its first column; in the table ``own`` under the split that the graph comes with,
+            else ``stratified``.
         models: its rows, by model or label. A model that the table does not have is added.
         runs: number of seeds, from ``seed`` on; that of the table by default.
         seed: the first seed.
         preset: ``"best"`` or ``"paper"`` for rows without a kind of their own; or a preset file,
             which adds a row with its configuration.
         settings: override settings of every configuration.
+        root: folder with raw datasets.
     """
     if name not in TABLES:
         choices = ", ".join(TABLES)
@@ -66,7 +87,7 @@ def make_plan(
             f"settings are chosen on seeds below 1000, such as {seed}: report on seeds from 1000 on"
         )
     spec = TABLES[name]
-    columns = _select_columns(spec, datasets)
+    columns = _select_columns(name, spec, datasets, root)
     rows = _select_rows(spec, models)
     kind_of_table = spec.preset
     if preset is not None and is_preset_file(preset):
@@ -78,10 +99,15 @@ def make_plan(
         kind = row.preset or kind_of_table
         values = {"select": spec.select, **row.settings, **(settings or {})}
         for column in columns:
+            dataset = column.dataset
+            if not is_registered(dataset):
+                dataset = find_graph(dataset, root).data.get("registered_name")
             configs[row.label, column] = RunConfig.resolve(
-                row.model, values, column.dataset, column.protocol, kind
+                row.model, values, dataset, column.protocol, kind
             )
-    parts = [name, *(datasets or ()), *(models or ())]
+    parts = [name, *(models or ())]
+    if spec.columns:
+        parts[1:1] = datasets or ()
     if preset:
         parts.append(f"preset-{preset}")
     if runs:
@@ -96,24 +122,88 @@ def make_plan(
         seeds=range(seed, seed + (runs or spec.runs)),
         file="-".join(_file_name(part) for part in parts),
         configs=configs,
+        metrics={column: _shown_metrics(spec, column, root) for column in columns},
+        graph_notes=tuple(
+            _graph_note(column, root) for column in columns if not is_registered(column.dataset)
+        ),
     )
 
 
-def _select_columns(spec: TableSpec, datasets: Sequence[str] | None) -> tuple[Column, ...]:
+def is_registered(dataset: str) -> bool:
+    """Whether the graph of a column is a registered one, not a path."""
+    return dataset in REGISTRY or dataset in BUILT_IN
+
+
+def graph_name(dataset: str) -> str:
+    """Return the registered name of a graph, or the name of its file."""
+    return dataset if is_registered(dataset) else Path(dataset).stem
+
+
+def _shown_metrics(spec: TableSpec, column: Column, root: Path | None) -> tuple[str, ...]:
+    """Return the metrics of the table, those of predictions by the metric of an added graph."""
+    if column in spec.columns:
+        return spec.metrics
+    metric = _metric(column.dataset, root).name
+    shown = []
+    for name in spec.metrics:
+        part = name.partition("_")[0]
+        shown.append(f"{part}_{metric}" if part in _PARTS else name)
+    return tuple(dict.fromkeys(shown))
+
+
+def _metric(dataset: str, root: Path | None) -> Metric:
+    if dataset in REGISTRY:
+        return find_metric(REGISTRY[dataset].metric)
+    return resolve_metric("auto", find_graph(dataset, root).data)
+
+
+def _graph_note(column: Column, root: Path | None) -> str:
+    """Return what a reader must know to judge the scores on a graph of the user."""
+    data = find_graph(column.dataset, root).data
+    counts = torch.bincount(data.y[data.y >= 0], minlength=data.num_classes).tolist()
+    share = 100 / sum(counts)
+    text = (
+        f"{graph_name(column.dataset)}: {data.num_nodes:,} nodes, "
+        f"{data.edge_index.size(1) // 2:,} edges, {len(counts)} classes with {min(counts):,} to "
+        f"{max(counts):,} labelled nodes ({share * min(counts):.1f} to {share * max(counts):.1f} "
+        f"%; always predicting the largest has {share * max(counts):.1f} % accuracy and 50 % "
+        f"ROC-AUC); protocol {column.protocol}"
+    )
+    train_mask = data.get("train_mask")
+    if column.protocol == "public" and train_mask is not None and train_mask.dim() == 1:
+        text += ", one split, so that a seed changes only the weights"
+    return text
+
+
+def _select_columns(
+    name: str, spec: TableSpec, datasets: Sequence[str] | None, root: Path | None
+) -> tuple[Column, ...]:
     if datasets is None:
+        if not spec.columns:
+            raise UserError(
+                f"'{name}' is a table of your graphs: name them or their folder with --datasets"
+            )
         return spec.columns
     selected: list[Column] = []
     for given in datasets:
-        name = canonical_name(given)
-        if name is None and not Path(given).exists():
+        registered = registered_name(given)
+        if registered is None and not expand_user(given).exists():
             raise UserError(
                 f"{given!r} is neither a dataset nor a file or folder; `nfgnn datasets` lists the "
                 "names"
             )
-        name = name or given
-        own = [column for column in spec.columns if column.dataset == name]
-        selected += own or [Column(name, spec.columns[0].protocol)]
+        graphs = [registered] if registered else map(str, graph_paths(given))
+        for graph in graphs:
+            own = [column for column in spec.columns if column.dataset == graph]
+            selected += own or [Column(graph, _protocol(spec, graph, root))]
     return tuple(dict.fromkeys(selected))
+
+
+def _protocol(spec: TableSpec, dataset: str, root: Path | None) -> str:
+    """Return the protocol of a graph that the table does not have."""
+    if spec.columns:
+        return spec.columns[0].protocol
+    return representative_protocol(find_graph(dataset, root).data)
 
 
 def _select_rows(spec: TableSpec, models: Sequence[str] | None) -> tuple[Row, ...]:

@@ -47,6 +47,7 @@ class TableSpec:
 
     title: str
     columns: tuple[Column, ...]
+    """Empty for a table of the graphs that the user names."""
     rows: tuple[Row, ...]
     runs: int
     metrics: tuple[str, ...] = ("test_accuracy",)
@@ -213,6 +214,13 @@ TABLES: dict[str, TableSpec] = {
         rows=_degree_and_rank_rows(),
         runs=10,
         preset="paper",
+    ),
+    "own": TableSpec(
+        title="Graphs of your own, each by its metric",
+        columns=(),
+        rows=(Row("NFGNN", "NFGNN"), Row(_GLOBAL, "PolyGNN"), *_models(*_OTHERS)),
+        runs=10,
+        comparisons=(("NFGNN", BEST_OTHER), ("NFGNN", _GLOBAL)),
     ),
     "time": TableSpec(
         title="Time per epoch and per run",

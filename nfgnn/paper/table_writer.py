@@ -9,6 +9,8 @@ from pathlib import Path
 from nfgnn.existing_output import refuse_foreign_file, refuse_replacement, starts_with
 from nfgnn.files import atomic_write
 from nfgnn.paper.table_cells import Entry, Table
+from nfgnn.paper.table_plan import graph_name
+from nfgnn.training import find_metric
 
 _METRICS = {
     "test_accuracy": "Test accuracy",
@@ -99,7 +101,7 @@ def markdown(tables: Sequence[Table]) -> str:
     first = tables[0]
     lines = [f"# {first.title}", ""]
     for table in tables:
-        lines += [f"## {_METRICS[table.metric]}", "", _caption(table), ""]
+        lines += [f"## {_title(table.metric)}", "", _caption(table), ""]
         lines.append(f"| | {' | '.join(map(table.heading, table.columns))} |")
         lines.append(f"|---|{'---:|' * len(table.columns)}")
         for label, entries in table.rows.items():
@@ -109,8 +111,17 @@ def markdown(tables: Sequence[Table]) -> str:
     lines += ["## How it was made", "", f"- Command: `{first.command}`"]
     lines.append(f"- Seeds: {first.seeds[0]} to {first.seeds[-1]}, of split and model")
     lines += [f"- {machine}" for machine in first.machines or ["no run yet"]]
+    lines += [f"- {note}" for note in first.graph_notes]
     lines += [f"- Missing: {note}" for note in first.notes]
     return "\n".join(lines) + "\n"
+
+
+def _title(metric: str) -> str:
+    """Return the heading of the table of a metric."""
+    if metric in _METRICS:
+        return _METRICS[metric]
+    part, _, name = metric.partition("_")
+    return f"{find_metric(name).title} on {part} nodes".capitalize()
 
 
 def _caption(table: Table) -> str:
@@ -178,7 +189,8 @@ def values_csv(tables: Sequence[Table]) -> str:
                 mean = entry.mean if entry.values else None
                 ci95 = entry.ci95 if entry.values else None
                 paper = entry.paper or (None, None)
-                line = [table.name, table.metric, table.unit, column.dataset, column.protocol]
+                line = [table.name, table.metric, table.unit, graph_name(column.dataset)]
+                line.append(column.protocol)
                 numbers = [_number(value) for value in (mean, ci95, *paper)]
                 lines.append([*line, label, len(entry.values), *numbers, int(entry.best)])
                 if any_dead:
@@ -203,7 +215,7 @@ def latex(tables: Sequence[Table]) -> str:
     """Return one ``table`` environment per metric. It needs the package booktabs."""
     lines = [f"% {tables[0].command}", r"% \usepackage{booktabs}"]
     for table in tables:
-        caption = f"{table.title}. {_METRICS[table.metric]}. {_caption(table)}"
+        caption = f"{table.title}. {_title(table.metric)}. {_caption(table)}"
         headings = [escape(table.heading(column)) for column in table.columns]
         lines += [
             r"\begin{table}",

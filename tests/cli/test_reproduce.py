@@ -15,3 +15,28 @@ def test_json_lists_the_written_files_and_nothing_else_is_printed(call, tmp_path
     assert item["item"] == "full"
     assert item["files"]
     assert all((tmp_path / file).is_file() for file in item["files"])
+
+
+def test_a_folder_of_graphs_makes_a_table_of_their_metrics(call, tmp_path: Path) -> None:
+    call("datasets", "--template", "graphs/people")
+    table = ("reproduce", "own", "--datasets", "graphs", "--models", "MLP,SGC", "--runs", "2")
+    status, out, _ = call(*table, "--out", "results")
+    assert status == 0
+    assert (tmp_path / "results" / "own-mlp-sgc-2runs.md").read_text() == out.removesuffix("\n")
+    lines = [line for line in out.splitlines() if line.startswith(("| MLP", "| SGC"))]
+    assert len(lines) == 2
+    assert all("±" in line for line in lines)
+    assert "people: 200 nodes" in out
+
+
+def test_a_table_without_any_number_is_refused(call, tmp_path: Path) -> None:
+    """A class of two nodes cannot be split, so no run is possible."""
+    (tmp_path / "graph").mkdir()
+    (tmp_path / "graph/nodes.csv").write_text("id,label,x\n0,a,1\n1,b,2\n2,b,3\n")
+    (tmp_path / "graph/edges.csv").write_text("source,target\n0,1\n1,2\n")
+    table = ("reproduce", "own", "--datasets", "graph", "--models", "MLP", "--runs", "1")
+    status, out, err = call(*table, "--out", "results")
+    assert status == 2
+    assert out == ""
+    assert "no run of 'own' was possible, so no table is written" in err
+    assert not list((tmp_path / "results").glob("*.md"))
