@@ -191,7 +191,8 @@ Column = Annotated[
     typer.Option(
         metavar="ROLE=NAME",
         help="Column of your own graph with the role id, label, split, source, target or weight; "
-        "drop=NAME excludes a column from the features. Repeatable.",
+        "drop=NAME excludes a column from the features, category=NAME declares one as categorical. "
+        "Repeatable.",
         rich_help_panel=DATA,
     ),
 ]

@@ -50,7 +50,7 @@ def predict(
     columns = values.columns(column)
     options.check_output_file(output, ".csv", ".parquet")
 
-    from nfgnn.cli._print import message
+    from nfgnn.cli._print import message, print_notes
     from nfgnn.cli.graphs import load_graph
     from nfgnn.data import load_new_nodes
     from nfgnn.training import check_table_output, load_run, prediction_table, write_table
@@ -58,11 +58,13 @@ def predict(
     check_table_output(output)
     classifier = load_run(run, seed, device)
     if extends is None:
-        data = load_graph(dataset, root, column, need_labels=False)
+        data = load_graph(dataset, root, column, False, classifier.feature_encoding_)
         table = prediction_table(classifier, data)
     else:
-        graph = load_graph(_source_graph(extends), root, column, need_labels=False)
+        source = _source_graph(extends)
+        graph = load_graph(source, root, column, False, classifier.feature_encoding_)
         new_nodes = load_new_nodes(dataset, graph, **columns)
+        print_notes(new_nodes)
         table = prediction_table(classifier, new_nodes, graph)
     with writing(output):
         write_table(table, output, overwrite)

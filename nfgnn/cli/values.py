@@ -5,14 +5,14 @@ from typing import Any
 
 from nfgnn.errors import UserError, suggestion
 
-_ROLES = ("id", "label", "split", "source", "target", "weight", "drop")
+_ROLES = ("id", "label", "split", "source", "target", "weight", "drop", "category")
+_REPEATED = ("drop", "category")
 _MAX_SEEDS = 10_000
 
 
 def columns(items: list[str] | None) -> dict[str, Any]:
     """Return ``["label=class", "drop=name"]`` as keyword arguments of ``load_dataset``."""
     options: dict[str, Any] = {}
-    dropped: list[str] = []
     for item in items or []:
         role, _, name = item.partition("=")
         if role not in _ROLES or not name:
@@ -20,12 +20,11 @@ def columns(items: list[str] | None) -> dict[str, Any]:
                 f"--column {item} is not valid: write ROLE=NAME, for example label=class, "
                 f"where ROLE is one of {', '.join(_ROLES)}{suggestion(role, _ROLES)}"
             )
-        if role == "drop":
-            dropped.append(name)
+        if role in _REPEATED:
+            key = f"{role}_columns"
+            options[key] = (*options.get(key, ()), name)
         else:
             options[f"{role}_column"] = name
-    if dropped:
-        options["drop_columns"] = tuple(dropped)
     return options
 
 

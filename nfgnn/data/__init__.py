@@ -24,6 +24,7 @@ from nfgnn.data.load import (
     open_large,
     registered_name,
 )
+from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.new_nodes import load_new_nodes
 from nfgnn.data.registry import BUILT_IN, REGISTRY, Entry, canonical_name
 from nfgnn.data.registry import names as dataset_names
@@ -47,6 +48,7 @@ __all__ = [
     "FeatureScaling",
     "Finding",
     "LargeGraph",
+    "TableEncoding",
     "canonical_name",
     "check_graph",
     "csr_on_disk",

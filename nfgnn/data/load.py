@@ -17,6 +17,7 @@ from nfgnn.data.messages import first_line
 from nfgnn.data.processed_cache import load_processed, save_processed
 from nfgnn.data.published import check_raw_files, published_file
 from nfgnn.data.readers.columns import Columns
+from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.graph_tables import open_graph_folder, read_graph_folder
 from nfgnn.data.readers.npz import declared_bytes, open_npz, read_npz
 from nfgnn.data.readers.npz_members import check_members
@@ -42,6 +43,7 @@ def load_dataset(
     root: str | Path | None = None,
     *,
     need_labels: bool = True,
+    encoding: TableEncoding | None = None,
     **options: Any,
 ) -> Data:
     """Load a graph by name, from files, or from a Python object.
@@ -53,10 +55,13 @@ def load_dataset(
         root: data root that is searched first, before ``NFGNN_DATA`` and the cache folder. Data
             sets that are not found are downloaded to the cache folder.
         need_labels: refuse a graph without two classes; ``False`` for a graph to predict on.
+        encoding: how the columns of another table were encoded (``data.feature_encoding``, or
+            ``NodeClassifier.feature_encoding_``), for a graph to predict on.
         **options: for the generated graph the arguments of :func:`mixed_graph`; for tables the
             names of columns (``id_column``, ``label_column``, ``split_column``,
-            ``source_column``, ``target_column``, ``weight_column``, ``drop_columns``); for NetworkX
-            and SciPy ``x`` and ``y``; for data frames ``nodes`` and ``edges``.
+            ``source_column``, ``target_column``, ``weight_column``, ``drop_columns``,
+            ``category_columns``); for NetworkX and SciPy ``x`` and ``y``; for data frames ``nodes``
+            and ``edges``.
 
     Returns:
         The graph as :func:`nfgnn.data.check_graph` returns it; ``data.notes`` lists what was fixed.
@@ -66,7 +71,7 @@ def load_dataset(
     if "nodes" in options or "edges" in options:
         nodes = options.pop("nodes", None)
         edges = options.pop("edges", None)
-        data = from_frames(nodes, edges, _columns(options))
+        data = from_frames(nodes, edges, _columns(options), encoding)
         return _recognised(check_graph(data, need_labels=need_labels, where="the data frames"))
     if isinstance(source, str | Path):
         name = registered_name(source)
@@ -76,8 +81,9 @@ def load_dataset(
             data.registered_name = name
             return data
         path = expand_user(source)
-        return _recognised(_load_path(path, str(source), need_labels, _columns(options)))
-    data = _recognised(_load_object(source, need_labels, options))
+        columns = _columns(options)
+        return _recognised(_load_path(path, str(source), need_labels, columns, encoding))
+    data = _recognised(_load_object(source, need_labels, options, encoding))
     _keep_name(source, data)
     return data
 
@@ -227,7 +233,9 @@ def _check_declared_sizes(entry: Entry, folder: Path) -> None:
             check_members(folder / file)
 
 
-def _load_path(path: Path, given: str, need_labels: bool, columns: Columns) -> Data:
+def _load_path(
+    path: Path, given: str, need_labels: bool, columns: Columns, encoding: TableEncoding | None
+) -> Data:
     if not path.exists():
         close = get_close_matches(given.lower(), names(), n=3)
         hint = "`nfgnn datasets` lists the names."
@@ -244,7 +252,7 @@ def _load_path(path: Path, given: str, need_labels: bool, columns: Columns) -> D
         require_regular_file(path)
     try:
         if path.is_dir():
-            data = read_graph_folder(path, columns)
+            data = read_graph_folder(path, columns, encoding)
         else:
             data = _FILE_READERS[suffix](path)
     except UserError:
@@ -255,7 +263,9 @@ def _load_path(path: Path, given: str, need_labels: bool, columns: Columns) -> D
     return check_graph(data, name=name, need_labels=need_labels, where=path.name or given)
 
 
-def _load_object(source: Any, need_labels: bool, options: dict[str, Any]) -> Data:
+def _load_object(
+    source: Any, need_labels: bool, options: dict[str, Any], encoding: TableEncoding | None
+) -> Data:
     x = options.pop("x", None)
     y = options.pop("y", None)
     columns = _columns(options)
@@ -265,7 +275,7 @@ def _load_object(source: Any, need_labels: bool, options: dict[str, Any]) -> Dat
         data = from_scipy(source, x, y)
         return check_graph(data, need_labels=need_labels, where="the sparse matrix")
     if is_networkx(source):
-        data = from_networkx(source, columns, x, y)
+        data = from_networkx(source, columns, x, y, encoding)
         name = str(source.name or "graph")
         return check_graph(data, name=name, need_labels=need_labels, where="the NetworkX graph")
     raise UserError(
@@ -279,7 +289,8 @@ def _columns(options: dict[str, Any]) -> Columns:
     for name in options:
         if name not in available:
             raise UserError(f"there is no option {name!r}; options are {', '.join(available)}.")
-    dropped = options.get("drop_columns", ())
-    if isinstance(dropped, str):
-        dropped = (dropped,)
-    return Columns(**{**options, "drop_columns": tuple(dropped)})
+    several = {}
+    for name in ("drop_columns", "category_columns"):
+        listed = options.get(name, ())
+        several[name] = (listed,) if isinstance(listed, str) else tuple(listed)
+    return Columns(**{**options, **several})

@@ -9,7 +9,8 @@ What can be fixed is fixed and reported in ``data.notes``; everything else raise
 - ``y``: int64 [n] in 0 … C-1, -1 for unlabelled nodes; also ``class_names`` and ``num_classes``.
 - ``train_mask``, ``val_mask``, ``test_mask``: optional; bool [n] or [n, S], disjoint, labelled
   only.
-- ``name``, ``metric`` and ``notes``; ``node_ids`` and ``feature_names`` if the source has them.
+- ``name``, ``metric`` and ``notes``; ``node_ids`` and ``feature_names`` if the source has them;
+  ``feature_encoding`` if it is a table with gaps, text or dates.
 
 :func:`nfgnn.data.load_dataset` adds ``registered = True`` to a graph that it loads by its name, and
 ``registered_name`` to one that it loads by its name or that has the content of a data set.
@@ -27,6 +28,7 @@ from nfgnn.data.features import check_features, check_sparse, degree_features
 from nfgnn.data.labels import UNLABELLED, encode_labels
 from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import counted, few, first_line
+from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.errors import UserError
 
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -128,6 +130,8 @@ def _shape(value: Any) -> tuple[int, ...]:
 def _is_per_node(key: str, value: Any, num_nodes: int) -> bool:
     if key == "feature_names":
         return isinstance(value, list)
+    if key == "feature_encoding":
+        return isinstance(value, TableEncoding)
     return key != "edge_attr" and _shape(value)[:1] == (num_nodes,)
 
 

@@ -61,8 +61,14 @@ def read_scaling(workspace: Workspace) -> FeatureScaling:
 
 
 def _fit_scaling(source: Source, how: str, rows: int, report: Report) -> FeatureScaling:
-    """Do what :meth:`FeatureScaling.fit` does; for features in blocks with sums in float64."""
+    """Do what :meth:`FeatureScaling.fit` does; for features in blocks with sums in float64.
+
+    A store is computed before any split is known. ``auto`` therefore looks at all nodes, and only
+    chooses between ``row`` and ``standard``.
+    """
     if isinstance(source, MemorySource):
+        if how == "auto":
+            how = _choose_scaling(source)
         return FeatureScaling.fit(source.data.x, how)
     if how not in ("auto", "standard"):
         return FeatureScaling.fit(torch.zeros(1, 1), how)
@@ -79,12 +85,24 @@ def _fit_scaling(source: Source, how: str, rows: int, report: Report) -> Feature
         negative |= bool((block < 0).any())
         done += len(block)
         report("looking at the features", done, source.num_nodes)
-    sparse = nonzeros <= 0.5 * source.num_nodes * source.num_features
-    if how == "auto" and sparse and not negative:
+    if how == "auto" and _is_sparse(nonzeros, source) and not negative:
         return FeatureScaling("row")
     mean = torch.from_numpy(scaler.mean_).float()
     deviation = torch.from_numpy(np.sqrt(scaler.var_)).float()
     return FeatureScaling("standard", mean, torch.where(deviation > 0, deviation, 1.0))
+
+
+def _choose_scaling(source: MemorySource) -> str:
+    x = source.data.x
+    values = x if x.layout == torch.strided else x.values()
+    nonzeros = int(torch.count_nonzero(values))
+    if _is_sparse(nonzeros, source) and not bool((values < 0).any()):
+        return "row"
+    return "standard"
+
+
+def _is_sparse(nonzeros: int, source: Source) -> bool:
+    return nonzeros <= 0.5 * source.num_nodes * source.num_features
 
 
 def _scaled_rows(source: Source, scaling: FeatureScaling, rows: int) -> Iterator[np.ndarray]:

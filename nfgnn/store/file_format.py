@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -105,12 +107,15 @@ def as_list(values: Tensor | None) -> list[float] | None:
 
 
 def make_scaling(
-    how: str, mean: list[float] | None, deviation: list[float] | None
+    how: str,
+    mean: list[float] | None,
+    deviation: list[float] | None,
+    further: Mapping[str, list[Any]] | None = None,
 ) -> FeatureScaling:
     """Return a scaling from the values of a JSON file."""
-    if mean is None or deviation is None:
-        return FeatureScaling(how)
-    return FeatureScaling(how, torch.tensor(mean), torch.tensor(deviation))
+    values = {"mean": mean, "deviation": deviation, **(further or {})}
+    tensors = {key: torch.tensor(value) for key, value in values.items() if value is not None}
+    return FeatureScaling.from_tensors(how, tensors)
 
 
 def write_json(path: Path, content: object, sync: bool = True) -> None:

@@ -60,6 +60,8 @@ class Manifest:
     """Rows of ``terms.npy`` per checksum."""
     checksums: dict[str, list[str]]
     """For each file, the checksums of its blocks (array data without the header)."""
+    feature_scaling: dict[str, list[Any]] | None = None
+    """Further tensors of a scaling that treats columns by their kind; omitted without them."""
     samples: list[str] = field(default_factory=list)
     """For each block of ``terms.npy``, the checksum of a sample of it; none in older stores."""
     registered_name: str = ""
@@ -75,6 +77,8 @@ class Manifest:
     def save(self, folder: Path) -> None:
         """Write the manifest. It is written last: a store with a manifest is complete."""
         content = asdict(self)
+        if self.feature_scaling is None:
+            del content["feature_scaling"]
         write_json(folder / FILE, {**content, _CHECKSUM: _digest(content)})
 
     @classmethod
@@ -114,7 +118,7 @@ class Manifest:
             raise ValueError("its checksum differs")
         # In older stores the name of the graph selects the preset, as it did then.
         old = {"samples": [], "kind": KIND, "registered_name": content["dataset"]}
-        content = {**old, **content}
+        content = {"feature_scaling": None, **old, **content}
         manifest = cls(**{item.name: content[item.name] for item in fields(cls)})
         for item in fields(cls):
             allowed = _TYPES.get(item.type, (object,))

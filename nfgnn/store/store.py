@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -129,7 +129,7 @@ class Store:
     def scaling(self) -> FeatureScaling:
         """The scaling of the features; apply it to the features of new nodes, too."""
         m = self.manifest
-        return make_scaling(m.features, m.feature_mean, m.feature_deviation)
+        return make_scaling(m.features, m.feature_mean, m.feature_deviation, m.feature_scaling)
 
     def __repr__(self) -> str:
         m = self.manifest
@@ -336,6 +336,7 @@ class StoreWriter:
             features=scaling.how,
             feature_mean=as_list(scaling.mean),
             feature_deviation=as_list(scaling.deviation),
+            feature_scaling=_further_tensors(scaling),
             dtype=self.dtype,
             class_names=classes,
             metric=about.get("metric", "accuracy"),
@@ -356,6 +357,12 @@ class StoreWriter:
         terms: np.ndarray = np.load(self.folder / "terms.npy", mmap_mode="r", allow_pickle=False)
         starts = range(0, len(terms), self.block_rows)
         return [checksum(sample(terms[first : first + self.block_rows])) for first in starts]
+
+
+def _further_tensors(scaling: FeatureScaling) -> dict[str, list[Any]] | None:
+    tensors = scaling.tensors()
+    further = {key: tensors[key].tolist() for key in tensors.keys() - {"mean", "deviation"}}
+    return further or None
 
 
 def write_store(

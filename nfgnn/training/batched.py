@@ -45,6 +45,8 @@ class Member:
     train_mask: Tensor
     val_mask: Tensor
     config: TrainingConfig
+    x: Tensor | None = None
+    """Scaled features of this run, if those of the runs differ; all members have them or none."""
 
 
 def fit_batched(
@@ -116,11 +118,17 @@ class BatchedTrainer(Trainer):
         x = data.x
         edge_index = data.edge_index
         y = data.y.clamp(min=0)  # unlabelled nodes are in no mask
+        own = [member.x for member in self.members if member.x is not None]
+        self.features: Tree = {}
+        if own:
+            x = own[0]
+            self.features = {"x": torch.stack(own)}
         self.train_mask = torch.stack([member.train_mask for member in self.members]).to(x.device)
         self.val_mask = torch.stack([member.val_mask for member in self.members]).to(x.device)
         if _sorts_by_degree(self.members[0].model, data):
             order, edge_index = degree_order(edge_index, data.num_nodes)
             x = x[order]
+            self.features = {name: value[:, order] for name, value in self.features.items()}
             y = y[order]
             self.train_mask = self.train_mask[:, order]
             self.val_mask = self.val_mask[:, order]
@@ -198,12 +206,14 @@ class BatchedTrainer(Trainer):
             constants: Tree,
             rates: Tree,
             smoothing: Tree,
+            features: Tree,
             train_weight: Tensor,
             val_weight: Tensor,
         ) -> tuple[Tensor, Any]:
+            inputs = (features.get("x", self.inputs[0]), *self.inputs[1:])
             with dropout_rates_set(self.template, rates):
                 values = {f"model.{name}": value for name, value in (views | constants).items()}
-                training_logits, logits = functional_call(self.pair, values, self.inputs)
+                training_logits, logits = functional_call(self.pair, values, inputs)
             train_loss, _ = loss_and_accuracy(training_logits, train_weight, self.y, **smoothing)
             return train_loss, self._evaluated(logits, val_weight)
 
@@ -212,6 +222,7 @@ class BatchedTrainer(Trainer):
             self.constants,
             self.rates,
             self.smoothing,
+            self.features,
             self.train_weight,
             self.val_weight,
         )
@@ -221,11 +232,14 @@ class BatchedTrainer(Trainer):
         """Return validation loss, accuracy and, if it is another one, the metric."""
         self.template.eval()
 
-        def scores(views: Tree, constants: Tree, weight: Tensor) -> tuple[Tensor, ...]:
-            logits: Tensor = functional_call(self.template, views | constants, self.inputs)
+        def scores(
+            views: Tree, constants: Tree, features: Tree, weight: Tensor
+        ) -> tuple[Tensor, ...]:
+            inputs = (features.get("x", self.inputs[0]), *self.inputs[1:])
+            logits: Tensor = functional_call(self.template, views | constants, inputs)
             return self._evaluated(logits, weight)
 
-        evaluated = self._mapped(scores)(self.views, self.constants, self.val_weight)
+        evaluated = self._mapped(scores)(self.views, self.constants, self.features, self.val_weight)
         return self._with_metric(*evaluated)
 
     def _evaluated(self, logits: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
@@ -281,6 +295,7 @@ class BatchedTrainer(Trainer):
         self.constants = {name: value[keep] for name, value in self.constants.items()}
         self.rates = {name: value[keep] for name, value in self.rates.items()}
         self.smoothing = {name: value[keep] for name, value in self.smoothing.items()}
+        self.features = {name: value[keep] for name, value in self.features.items()}
         self.stopping.keep_rows(keep)
         self.optimizer.keep_rows(keep)
         # The tensors have moved, so the captured graph is no longer valid.

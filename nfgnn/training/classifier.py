@@ -20,7 +20,7 @@ from nfgnn.checksums import (
     refuse_damaged_files,
     write_checksums,
 )
-from nfgnn.data import FeatureScaling
+from nfgnn.data import FeatureScaling, TableEncoding
 from nfgnn.errors import DivergedError, UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_folder, refuse_foreign_files
@@ -44,6 +44,8 @@ _ARGUMENTS = ("model", "preset", "seed", "device")
 _FILES = ("classifier.json", "weights.safetensors")
 _MARKER = {"kind": "nfgnn model", "format": 2}
 """Fields of ``classifier.json``. Models without them were written before there were checksums."""
+_SCALING = "scaling."
+"""Prefix of the tensors of the feature scaling."""
 _REMEDY = "train the model again, or restore the file from a copy"
 
 
@@ -61,8 +63,9 @@ class NodeClassifier:
             of the training (``lr``, ``filter_lr``, ``weight_decay``, ``epochs``, …).
 
     Attributes after ``fit``: ``model_`` (the module), ``config_``, ``history_``, ``scaling_``,
-    ``classes_``. It can be cloned, searched (:class:`~nfgnn.training.MaskSplit`) and put into
-    containers as an estimator of scikit-learn.
+    ``classes_``, and ``feature_encoding_`` for a table with gaps, text or dates (pass it to
+    ``load_dataset`` for another table). It can be cloned, searched
+    (:class:`~nfgnn.training.MaskSplit`) and put into containers as an estimator of scikit-learn.
 
     Example:
         >>> from nfgnn import NodeClassifier, load_dataset, split
@@ -78,6 +81,7 @@ class NodeClassifier:
     scaling_: FeatureScaling
     class_names_: list[str] | None
     feature_names_: list[str] | None
+    feature_encoding_: TableEncoding | None = None
 
     def __init__(
         self,
@@ -261,6 +265,7 @@ class NodeClassifier:
         self.scaling_ = inputs.fit_scaling(data, self.config_.training.features)
         self.class_names_ = data.get("class_names")
         self.feature_names_ = data.get("feature_names")
+        self.feature_encoding_ = data.get("feature_encoding")
         self.initialise(data)
 
     def initialise(self, data: Data, restart: int = 0) -> None:
@@ -404,10 +409,8 @@ class NodeClassifier:
         """Write the files of :meth:`save` into an existing folder, without checksums."""
         state = self.model_.state_dict()
         tensors = {f"model.{key}": value.cpu().contiguous() for key, value in state.items()}
-        if self.scaling_.mean is not None:
-            tensors["scaling.mean"] = self.scaling_.mean.cpu()
-        if self.scaling_.deviation is not None:
-            tensors["scaling.deviation"] = self.scaling_.deviation.cpu()
+        for key, value in self.scaling_.tensors().items():
+            tensors[f"{_SCALING}{key}"] = value.cpu().contiguous()
         weights = folder / "weights.safetensors"
         try:
             save_file(tensors, weights)
@@ -425,6 +428,8 @@ class NodeClassifier:
             "class_names": self.class_names_,
             "feature_names": self.feature_names_,
         }
+        if self.feature_encoding_ is not None:
+            description["feature_encoding"] = self.feature_encoding_.to_json()
         text = json.dumps(description, indent=1)
         (folder / "classifier.json").write_text(text, encoding="utf-8")
 
@@ -443,11 +448,15 @@ class NodeClassifier:
             self.history_ = History()
             self.class_names_ = description["class_names"]
             self.feature_names_ = description["feature_names"]
-            self.scaling_ = FeatureScaling(
-                description["scaling"],
-                tensors.get("scaling.mean"),
-                tensors.get("scaling.deviation"),
-            )
+            encoding = description.get("feature_encoding")
+            if encoding is not None:
+                self.feature_encoding_ = TableEncoding.from_json(encoding)
+            fitted = {
+                key.removeprefix(_SCALING): value
+                for key, value in tensors.items()
+                if key.startswith(_SCALING)
+            }
+            self.scaling_ = FeatureScaling.from_tensors(description["scaling"], fitted)
             self._build(
                 description["num_features"], description["num_classes"], description["num_nodes"]
             )
@@ -500,6 +509,11 @@ class NodeClassifier:
             raise UserError(
                 f"{store.path} is a store, which holds terms and no edges, but "
                 f"{self.config_.model} needs the graph: pass the graph itself"
+            )
+        if self.feature_encoding_ not in (None, data.get("feature_encoding")):
+            raise UserError(
+                "the columns of this table are not encoded as those that the model was trained on: "
+                "load it with load_dataset(…, encoding=classifier.feature_encoding_)"
             )
         features, _, _ = inputs.sizes(data)
         if features != self.num_features_:

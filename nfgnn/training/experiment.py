@@ -49,8 +49,7 @@ class Experiment:
 
     def check(self) -> None:
         """Raise a UserError for invalid input, before anything is trained or written."""
-        data = self.graph.data
-        split(data, self.protocol, self.seeds[0])
+        data = split(self.graph.data, self.protocol, self.seeds[0])
         resolve_metric("auto", data)
         inputs.fit_scaling(data, self.config.training.features)
         inputs.check_model(self.config.build(*inputs.sizes(data)), data)

@@ -105,11 +105,18 @@ def sizes(data: Data) -> tuple[int, int, int]:
 
 
 def fit_scaling(data: Data, how: str) -> FeatureScaling:
-    """Return the scaling of the features: a new one, or that of the store."""
+    """Return the scaling of the features: a new one, or that of the store.
+
+    Args:
+        data: the graph with the masks of one split.
+        how: one of :data:`nfgnn.data.SCALINGS`.
+    """
     store = store_of(data)
     if store is not None:
         return store.scaling
-    return FeatureScaling.fit(data.x, how)
+    encoding = data.get("feature_encoding")
+    imputed = ([], []) if encoding is None else encoding.imputed()
+    return FeatureScaling.fit(data.x, how, data.get("train_mask"), imputed)
 
 
 def resolve_config(
@@ -185,9 +192,7 @@ def row_source(model: Scalable, data: Data, scaling: FeatureScaling) -> RowSourc
         check_model(model, data)
         return store
     prop = model.prop
-    statistics = [
-        None if v is None else tuple(v.tolist()) for v in (scaling.mean, scaling.deviation)
-    ]
+    statistics = [tuple(v.flatten().tolist()) for v in scaling.tensors().values()]
     key = (scaling.how, *statistics, str(prop.basis), prop.K, prop.self_loops, prop.lambda_max)
     if key not in _term_rows:
         _term_rows.clear()  # the terms are large: keep those of one setting

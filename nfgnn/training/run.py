@@ -238,7 +238,7 @@ def fit_together(
     by one, except for the random numbers of dropout. Dead runs are started again together.
 
     Args:
-        classifiers: of one model shape, with one feature scaling.
+        classifiers: of one model shape.
         graphs: splits of one graph. Those of the inductive protocol differ in their nodes and are
             fitted one after the other.
         on_epoch: called with the history of the longest run.
@@ -250,8 +250,6 @@ def fit_together(
     with classifiers[0].random_state():
         for classifier, graph in zip(classifiers, graphs):
             classifier.prepare_fit(graph)
-        if len({classifier.scaling_.how for classifier in classifiers}) > 1:
-            raise UserError("runs that are trained together must share one feature scaling")
         runs = list(zip(classifiers, graphs))
         restart = 0
         while runs:
@@ -269,6 +267,7 @@ def _fit_batch(
             classifier.initialise(graph, restart)
         config = classifier.training_config(graph)
         members.append(Member(classifier.model_, graph.train_mask, graph.val_mask, config))
+    members = _with_own_features(members, runs)
     first, graph = runs[0]
     # Every run has seeded the generator for its own weights. The dropout of the whole batch draws
     # from the seed of the first run.
@@ -280,6 +279,22 @@ def _fit_batch(
 
 def _starts_again(classifier: NodeClassifier, restart: int) -> bool:
     return classifier.history_.dead and restart <= classifier.config_.training.restarts
+
+
+def _with_own_features(
+    members: list[Member], runs: Sequence[tuple[NodeClassifier, Data]]
+) -> list[Member]:
+    """Give every member its own features if their scalings differ.
+
+    ``features = "auto"`` depends on the training nodes.
+    """
+    first = runs[0][0].scaling_
+    if all(classifier.scaling_.equals(first) for classifier, _ in runs):
+        return members
+    return [
+        replace(member, x=classifier.scaled(graph).x.to_dense())
+        for member, (classifier, graph) in zip(members, runs)
+    ]
 
 
 def same_cost(config: RunConfig, other: Mapping[str, Any]) -> bool:

@@ -219,3 +219,12 @@ def test_opening_reads_a_small_part_of_the_terms(
     monkeypatch.setattr(store_module, "checksum", count)
     Store.open(store.path)
     assert hashed == [8 * 2**14]
+
+
+def test_a_scaling_by_columns_is_stored(tmp_path: Path) -> None:
+    x = torch.stack([torch.arange(40.0).exp2(), torch.arange(40.0) % 2], dim=1)
+    scaling = FeatureScaling.fit(x)
+    assert scaling.weight is not None
+    terms = scaling.apply(x)[:, None].contiguous()
+    store = write_store(tmp_path / "store", terms, torch.arange(40) % 2, scaling=scaling)
+    assert store.scaling.equals(scaling)

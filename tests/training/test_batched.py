@@ -167,3 +167,20 @@ def test_an_estimate_of_memory_grows_with_the_graph() -> None:
             bytes_per_run(model, data) - 7 * 4 * sum(p.numel() for p in model.parameters())
         )
     assert sizes[1] == pytest.approx(2 * sizes[0], rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["MLP", "GCN", "NFGNN"])
+def test_runs_may_differ_in_their_features(name: str) -> None:
+    """``features = "auto"`` depends on the training nodes, which differ between the splits."""
+    data = load_dataset("mixed", num_nodes=120)
+    settings = {"features": "auto", "epochs": 12, "patience": 4, "dropout": 0.0, "device": "cpu"}
+    if name == "NFGNN":
+        settings["filter_dropout"] = 0.0
+    graphs = [split(data, "stratified", seed) for seed in range(3)]
+    together = [NodeClassifier(name, preset="none", seed=s, **settings) for s in range(3)]
+    fit_together(together, graphs)
+    assert not together[0].scaling_.equals(together[1].scaling_)
+    for seed, (classifier, graph) in enumerate(zip(together, graphs)):
+        single = NodeClassifier(name, preset="none", seed=seed, **settings).fit(graph)
+        expected = single.predict_proba(graph)
+        torch.testing.assert_close(classifier.predict_proba(graph), expected, rtol=0, atol=1e-5)

@@ -1,5 +1,7 @@
 import json
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -149,3 +151,57 @@ def test_a_graph_without_masks_is_split_by_the_default_protocol(registered, prot
     assert torch.equal(fitted.predict_proba(data), expected.predict_proba(data))
     assert fitted.score(data) == expected.score(explicit)
     assert "train_mask" not in data
+
+
+def people(rng: np.random.Generator, num_nodes: int = 60) -> dict[str, pa.Table]:
+    """Two tables with gaps, categories, dates and a heavy tail."""
+    label = rng.integers(0, 2, num_nodes)
+    age = np.where(
+        rng.random(num_nodes) < 0.2, np.nan, 30 + 10 * label + rng.normal(size=num_nodes)
+    )
+    joined = np.datetime64("2020-01-01") + rng.integers(0, 900, num_nodes)
+    nodes = {
+        "label": np.where(label == 1, "yes", "no"),
+        "age": pa.array(age, from_pandas=True),
+        "income": np.exp(rng.normal(8, 2, num_nodes)),
+        "city": rng.choice(["Rome", "Oslo", "Bonn"], num_nodes),
+        "joined": pa.array(joined),
+    }
+    ends = rng.integers(0, num_nodes, (2, 3 * num_nodes))
+    edges = {"source": ends[0], "target": ends[1]}
+    return {"nodes": pa.table({"id": range(num_nodes), **nodes}), "edges": pa.table(edges)}
+
+
+def test_a_model_of_a_table_encodes_other_tables_as_its_own(tmp_path) -> None:
+    tables = people(np.random.default_rng(0))
+    data = split(load_dataset(**tables), "stratified", 0)
+    clf = NodeClassifier("GCN", epochs=20, device="cpu").fit(data)
+    clf.save(tmp_path / "model")
+    again = NodeClassifier.load(tmp_path / "model", "cpu")
+    assert torch.equal(again.predict_proba(data), clf.predict_proba(data))
+    assert again.feature_encoding_ == data.feature_encoding
+    # Another table without a gap, without Oslo, with a new city, and with its columns reversed.
+    nodes = tables["nodes"].slice(0, 20)
+    city = ["Paris", *["Rome"] * 19]
+    nodes = nodes.set_column(4, "city", [city]).set_column(2, "age", [[31.0] * 20])
+    nodes = nodes.select(["id", *reversed(nodes.column_names[2:])])
+    other = {"nodes": nodes, "edges": pa.table({"source": [0], "target": [1]})}
+    unknown = load_dataset(**other, need_labels=False)
+    with pytest.raises(UserError, match=r"load it with load_dataset\(…, encoding=classifier\."):
+        again.predict(unknown)
+    known = load_dataset(**other, need_labels=False, encoding=again.feature_encoding_)
+    assert any("does not know (Paris)" in note for note in known.notes)
+    assert known.feature_names == data.feature_names
+    columns = [i for i, name in enumerate(data.feature_names) if name.startswith(("income", "joi"))]
+    assert torch.equal(known.x[:, columns], data.x[:20, columns])
+    assert again.predict_proba(known).shape == (20, 2)
+
+
+def test_gaps_are_filled_from_the_training_nodes() -> None:
+    data = split(load_dataset(**people(np.random.default_rng(1))), "stratified", 0)
+    clf = NodeClassifier("MLP", epochs=2, device="cpu").fit(data)
+    age = data.x[:, data.feature_names.index("age")]
+    gap = data.x[:, data.feature_names.index("age missing")] != 0
+    expected = np.median(age[data.train_mask & ~gap].numpy())
+    assert clf.scaling_.median is not None
+    assert clf.scaling_.median.tolist() == [pytest.approx(float(expected))]

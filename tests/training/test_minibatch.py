@@ -126,6 +126,8 @@ def test_a_store_is_trained_on_as_its_graph_is(tmp_path: Path) -> None:
     store = small_store(tmp_path / "store", data)
     settings = {"K": K, "epochs": 8, "batch_size": 64, "preset": "none", "device": "cpu"}
     ours = NodeClassifier("ScalableNFGNN", **settings).fit(split(store.labels(), "full", 0))
+    # A store knows no split, so its statistics are those of all nodes.
+    settings["features"] = "standard"
     theirs = NodeClassifier("ScalableNFGNN", **settings).fit(split(data, "full", 0))
     assert ours.history_.val_loss == theirs.history_.val_loss
     assert same_state(ours.model_, theirs.model_)
@@ -143,7 +145,8 @@ def test_terms_are_computed_once_for_a_graph(monkeypatch: pytest.MonkeyPatch) ->
     data = graph()
     for seed in range(2):
         part = split(data, "full", seed)
-        clf = NodeClassifier("ScalableNFGNN", K=2, epochs=1, device="cpu", seed=seed).fit(part)
+        settings = {"K": 2, "epochs": 1, "features": "standard", "device": "cpu"}
+        clf = NodeClassifier("ScalableNFGNN", seed=seed, **settings).fit(part)
         clf.score(part)
     assert len(calls) == 1
     changed = data.clone()

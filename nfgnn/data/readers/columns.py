@@ -35,6 +35,8 @@ class Columns:
     target_column: str = "target"
     weight_column: str = "weight"
     drop_columns: tuple[str, ...] = ()
+    category_columns: tuple[str, ...] = ()
+    """Features that are categories although they are numbers or have many values."""
 
     @property
     def text(self) -> tuple[str, ...]:
@@ -53,7 +55,7 @@ def require(names: list[str], name: str, file: str, role: str) -> None:
     if name in names:
         return
     found = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    option = "drop_columns" if role == "drop" else f"{role}_column"
+    option = f"{role}_columns" if role in ("drop", "category") else f"{role}_column"
     raise UserError(
         f"{file}: there is no column {name!r} (found: {found}); rename it, or pass "
         f"--column {role}=NAME (in Python: {option}=NAME)."
@@ -68,7 +70,9 @@ def optional(table: pa.Table, name: str, default: str, file: str) -> pa.ChunkedA
     return table[name]
 
 
-def numbers(column: pa.ChunkedArray, name: str, file: str, what: str) -> np.ndarray:
+def numbers(
+    column: pa.ChunkedArray, name: str, file: str, what: str, gaps: bool = False
+) -> np.ndarray:
     """Return a column as numbers; refuse gaps, text and infinity.
 
     Args:
@@ -76,10 +80,11 @@ def numbers(column: pa.ChunkedArray, name: str, file: str, what: str) -> np.ndar
         name: its name, for error messages.
         file: the file, for error messages.
         what: ``"feature"`` or ``"weight"``, for error messages.
+        gaps: return gaps as NaN instead of refusing them.
     """
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
-    if column.null_count:
+    if column.null_count and not gaps:
         row = pc.index(pc.is_null(column), True).as_py() + 1
         raise UserError(
             f"{file}: row {row}, column {name!r}: the {what} is missing; "
@@ -92,7 +97,7 @@ def numbers(column: pa.ChunkedArray, name: str, file: str, what: str) -> np.ndar
     values: np.ndarray = column.to_numpy()
     # A finite sum proves that all terms are finite, which is the fast common case.
     if values.dtype.kind == "f" and not np.isfinite(values.sum()):
-        invalid = np.flatnonzero(~np.isfinite(values))
+        invalid = np.flatnonzero(np.isinf(values) if gaps else ~np.isfinite(values))
         if len(invalid):
             row = int(invalid[0])
             raise UserError(
@@ -103,13 +108,14 @@ def numbers(column: pa.ChunkedArray, name: str, file: str, what: str) -> np.ndar
 
 
 def feature_matrix(table: pa.Table, names: list[str], file: str) -> tuple[torch.Tensor, list[str]]:
-    """Return columns as a float32 matrix, and their names.
+    """Return columns of numbers as a float32 matrix, and their names.
 
-    A list column of equal lengths becomes as many columns.
+    A list column of equal lengths becomes as many columns. This is for tables that are read in
+    batches; :func:`~nfgnn.data.readers.feature_columns.encode_table` also encodes gaps, text and
+    dates.
     """
-    if any(pa.types.is_nested(table[name].type) for name in names):
-        table = _unfold(table, names, file)
-        names = table.column_names
+    table = unfold_lists(table, names, file)
+    names = table.column_names
     columns = [numbers(table[name], name, file, "feature") for name in names]
     matrix = np.empty((table.num_rows, len(names)), dtype=np.float32)
     # Values that float32 cannot hold become infinite, and validation reports them.
@@ -154,6 +160,8 @@ def _parse(column: pa.ChunkedArray, name: str, file: str, what: str) -> pa.Chunk
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         pass
     for row, value in enumerate(column.to_pylist(), start=1):
+        if value is None:
+            continue
         try:
             float(value)
         except (TypeError, ValueError):
@@ -165,8 +173,10 @@ def _parse(column: pa.ChunkedArray, name: str, file: str, what: str) -> pa.Chunk
     raise UserError(f"{file}: column {name!r} of type {column.type} cannot be used as a {what}.")
 
 
-def _unfold(table: pa.Table, names: list[str], file: str) -> pa.Table:
-    """Replace list columns by one column per entry."""
+def unfold_lists(table: pa.Table, names: list[str], file: str) -> pa.Table:
+    """Return some columns of a table, list columns replaced by one column per entry."""
+    if not any(pa.types.is_nested(table[name].type) for name in names):
+        return table.select(names)
     columns: dict[str, pa.Array] = {}
     for name in names:
         array = table[name].combine_chunks()

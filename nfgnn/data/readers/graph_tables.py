@@ -1,9 +1,9 @@
 """A graph as two tables: nodes and edges.
 
 Nodes have an ``id``, perhaps a ``label`` and a ``split`` (train, val, test), and every other column
-is a feature. Edges have a ``source``, a ``target`` and perhaps a ``weight``. :class:`Columns`
-changes the names. :func:`read_graph_folder` reads a graph into memory, :func:`open_graph_folder`
-reads one in batches.
+is a feature (:mod:`nfgnn.data.readers.feature_columns`). Edges have a ``source``, a ``target`` and
+perhaps a ``weight``. :class:`Columns` changes the names. :func:`read_graph_folder` reads a graph
+into memory, :func:`open_graph_folder` reads one in batches.
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,7 @@ from torch_geometric.data import Data
 from nfgnn.data.labels import UNLABELLED, encode_labels
 from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.paths import files_fingerprint
+from nfgnn.data.problems import Problems
 from nfgnn.data.readers.columns import (
     Columns,
     feature_matrix,
@@ -28,6 +29,7 @@ from nfgnn.data.readers.columns import (
     split_codes,
     split_masks,
 )
+from nfgnn.data.readers.feature_columns import EncodedTable, TableEncoding, encode_table
 from nfgnn.data.readers.node_ids import NodeIds
 from nfgnn.data.readers.tables import (
     column_names,
@@ -41,16 +43,19 @@ from nfgnn.errors import UserError
 _BATCH = 2**16  # rows
 
 
-def read_graph_folder(folder: Path, columns: Columns) -> Data:
+def read_graph_folder(
+    folder: Path, columns: Columns, encoding: TableEncoding | None = None
+) -> Data:
     """Read ``nodes`` and ``edges`` (CSV or Parquet) from a folder."""
     nodes = find_table(folder, "nodes")
     edges = find_table(folder, "edges")
     return graph_from_tables(
-        read_table(nodes, columns.text),
+        read_table(nodes, (*columns.text, *columns.category_columns)),
         read_table(edges, columns.text),
         columns,
         nodes.name,
         edges.name,
+        encoding,
     )
 
 
@@ -60,8 +65,9 @@ def graph_from_tables(
     columns: Columns,
     nodes_file: str = "nodes",
     edges_file: str = "edges",
+    encoding: TableEncoding | None = None,
 ) -> Data:
-    """Build a graph from two tables.
+    """Build a graph from two tables. All errors are reported together.
 
     Args:
         nodes: the table of nodes.
@@ -69,32 +75,44 @@ def graph_from_tables(
         columns: names of columns.
         nodes_file: the source of the nodes, for error messages.
         edges_file: the source of the edges, for error messages.
+        encoding: how an earlier table was encoded, for a graph to predict on.
     """
     if nodes.num_rows == 0:
         raise UserError(f"{nodes_file}: there are no rows, so the graph has no nodes.")
+    problems = Problems()
+    data = Data()
     # Features and edges are most of the work, and independent of each other.
     with ThreadPoolExecutor(1) as thread:
-        features = thread.submit(_features, nodes, columns, nodes_file)
-        require(nodes.column_names, columns.id_column, nodes_file, "id")
-        ids = NodeIds(nodes[columns.id_column], columns.id_column, nodes_file)
-        data = Data(
-            edge_index=find_edges(edges, ids, columns, edges_file),
-            node_ids=ids.ids.to_numpy(zero_copy_only=False),
-        )
-        data.x, data.feature_names = features.result()
-    labels = optional(nodes, columns.label_column, "label", nodes_file)
-    if labels is not None:
-        where = f"{nodes_file}, column {columns.label_column!r}"
-        y, data.class_names = encode_labels(labels, where)
-        data.y = torch.from_numpy(y)
-    splits = optional(nodes, columns.split_column, "split", nodes_file)
-    if splits is not None:
-        codes = split_codes(splits, columns.split_column, nodes_file)
-        for key, mask in split_masks(codes).items():
-            data[key] = torch.from_numpy(mask)
-    weight = optional(edges, columns.weight_column, "weight", edges_file)
-    if weight is not None:
-        data.edge_weight = numbers(weight, columns.weight_column, edges_file, "weight")
+        features = thread.submit(_features, nodes, columns, nodes_file, encoding)
+        with problems.collect():
+            require(nodes.column_names, columns.id_column, nodes_file, "id")
+            ids = NodeIds(nodes[columns.id_column], columns.id_column, nodes_file)
+            data.node_ids = ids.ids.to_numpy(zero_copy_only=False)
+            data.edge_index = find_edges(edges, ids, columns, edges_file)
+        with problems.collect():
+            encoded = features.result()
+            if encoded is not None:
+                data.x = encoded.x
+                data.notes = encoded.notes
+                data.feature_encoding = encoded.encoding
+            data.feature_names = [] if encoded is None else encoded.names
+    with problems.collect():
+        labels = optional(nodes, columns.label_column, "label", nodes_file)
+        if labels is not None:
+            where = f"{nodes_file}, column {columns.label_column!r}"
+            y, data.class_names = encode_labels(labels, where)
+            data.y = torch.from_numpy(y)
+    with problems.collect():
+        splits = optional(nodes, columns.split_column, "split", nodes_file)
+        if splits is not None:
+            codes = split_codes(splits, columns.split_column, nodes_file)
+            for key, mask in split_masks(codes).items():
+                data[key] = torch.from_numpy(mask)
+    with problems.collect():
+        weight = optional(edges, columns.weight_column, "weight", edges_file)
+        if weight is not None:
+            data.edge_weight = numbers(weight, columns.weight_column, edges_file, "weight")
+    problems.raise_all()
     return data
 
 
@@ -103,9 +121,12 @@ def find_edges(edges: pa.Table, ids: NodeIds, columns: Columns, file: str) -> np
     dtype = np.int32 if len(ids.ids) < 2**31 else np.int64
     edge_index = np.empty((2, edges.num_rows), dtype=dtype)
     names = {"source": columns.source_column, "target": columns.target_column}
+    problems = Problems()
     for out, (role, name) in zip(edge_index, names.items()):
-        require(edges.column_names, name, file, role)
-        ids.find(edges[name], out, name, file)
+        with problems.collect():
+            require(edges.column_names, name, file, role)
+            ids.find(edges[name], out, name, file)
+    problems.raise_all()
     return edge_index
 
 
@@ -145,12 +166,20 @@ def open_graph_folder(folder: Path, columns: Columns) -> LargeGraph:
 
 
 def _features(
-    nodes: pa.Table, columns: Columns, file: str
-) -> tuple[torch.Tensor | None, list[str]]:
-    for name in columns.drop_columns:
-        require(nodes.column_names, name, file, "drop")
+    nodes: pa.Table, columns: Columns, file: str, encoding: TableEncoding | None
+) -> EncodedTable | None:
+    problems = Problems()
+    for role, listed in (("drop", columns.drop_columns), ("category", columns.category_columns)):
+        for name in listed:
+            with problems.collect():
+                require(nodes.column_names, name, file, role)
     names = columns.features(nodes.column_names)
-    return feature_matrix(nodes, names, file) if names else (None, [])
+    encoded = None
+    with problems.collect():
+        if names:
+            encoded = encode_table(nodes, names, file, columns.category_columns, encoding)
+    problems.raise_all()
+    return encoded
 
 
 def _count_features(nodes: Path, names: list[str]) -> int:

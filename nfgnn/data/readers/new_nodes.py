@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from nfgnn.data.edges import check_weights, undirected
 from nfgnn.data.features import find_nonfinite, nonfinite_error
 from nfgnn.data.readers.columns import Columns, feature_matrix, numbers, optional, require
+from nfgnn.data.readers.feature_columns import encode_table
 from nfgnn.data.readers.graph_tables import find_edges
 from nfgnn.data.readers.node_ids import NodeIds
 from nfgnn.data.readers.tables import find_table, read_table
@@ -36,7 +37,7 @@ def load_new_nodes(folder: str | Path, graph: Data, **options: Any) -> Data:
     columns = Columns(**options)
     nodes_file = find_table(Path(folder), "nodes")
     edges_file = find_table(Path(folder), "edges")
-    nodes = read_table(nodes_file, columns.text)
+    nodes = read_table(nodes_file, (*columns.text, *columns.category_columns))
     edges = read_table(edges_file, columns.text)
     require(nodes.column_names, columns.id_column, nodes_file.name, "id")
     ids = _all_ids(graph, nodes[columns.id_column], columns.id_column, nodes_file.name)
@@ -47,14 +48,13 @@ def load_new_nodes(folder: str | Path, graph: Data, **options: Any) -> Data:
         weight = check_weights(weight, edges.num_rows, edges_file.name)
     edge_index, edge_weight, notes = undirected(ends[0], ends[1], len(ids.ids), weight)
     once = edge_index[0] < edge_index[1]
-    new = Data(
-        x=_features(nodes, columns, graph, nodes_file.name),
-        edge_index=torch.from_numpy(edge_index[:, once]),
-    )
+    x, feature_notes = _features(nodes, columns, graph, nodes_file.name)
+    new = Data(x=x, edge_index=torch.from_numpy(edge_index[:, once]))
     if edge_weight is not None:
         new.edge_weight = torch.from_numpy(edge_weight[once])
     # That an edge is listed once or twice does not matter here.
-    new.notes = [note for note in notes if note.startswith("dropped")]
+    dropped = [note for note in notes if note.startswith("dropped")]
+    new.notes = [*feature_notes, *dropped]
     new.node_ids = ids.ids.slice(graph.num_nodes).to_numpy(zero_copy_only=False)
     return new
 
@@ -77,18 +77,29 @@ def _all_ids(graph: Data, column: pa.ChunkedArray, name: str, file: str) -> Node
     return NodeIds(pa.chunked_array([old, new]), name, f"{file} or the known graph")
 
 
-def _features(nodes: pa.Table, columns: Columns, graph: Data, file: str) -> Tensor:
-    """Return the features in the order of the graph's."""
-    x, found = feature_matrix(nodes, columns.features(nodes.column_names), file)
+def _features(
+    nodes: pa.Table, columns: Columns, graph: Data, file: str
+) -> tuple[Tensor, list[str]]:
+    """Return the features in the order of the graph's, and notes about their encoding."""
+    names = columns.features(nodes.column_names)
+    notes: list[str] = []
+    encoding = graph.get("feature_encoding")
+    if encoding is None:
+        x, found = feature_matrix(nodes, names, file)
+    else:
+        encoded = encode_table(nodes, names, file, encoding=encoding)
+        x = encoded.x
+        found = encoded.names
+        notes = encoded.notes
     place = find_nonfinite(x)
     if place is not None:
         raise nonfinite_error(x[place].item(), *place, file)
     wanted = graph.get("feature_names") or found
     missing = [name for name in wanted if name not in found]
     if missing or len(wanted) != graph.num_features:
-        names = f"; missing: {', '.join(missing[:5])}" if missing else ""
+        listed = f"; missing: {', '.join(missing[:5])}" if missing else ""
         raise UserError(
             f"{file}: the graph has {graph.num_features} features, "
-            f"the new nodes have {len(found)}{names}"
+            f"the new nodes have {len(found)}{listed}"
         )
-    return x[:, [found.index(name) for name in wanted]]
+    return x[:, [found.index(name) for name in wanted]], notes

@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 from nfgnn.data.labels import encode_labels
 from nfgnn.data.messages import first_line
 from nfgnn.data.readers.columns import Columns
+from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.graph_tables import graph_from_tables
 from nfgnn.errors import UserError
 
@@ -21,7 +22,13 @@ def is_networkx(source: Any) -> bool:
     return all(hasattr(source, name) for name in interface)
 
 
-def from_networkx(graph: Any, columns: Columns, x: Any = None, y: Any = None) -> Data:
+def from_networkx(
+    graph: Any,
+    columns: Columns,
+    x: Any = None,
+    y: Any = None,
+    encoding: TableEncoding | None = None,
+) -> Data:
     """Convert a NetworkX graph.
 
     Node attributes are columns, as in a table; the attribute ``x`` may be a vector.
@@ -38,10 +45,11 @@ def from_networkx(graph: Any, columns: Columns, x: Any = None, y: Any = None) ->
         label_column=columns.label_column,
         split_column=columns.split_column,
         drop_columns=columns.drop_columns,
+        category_columns=columns.category_columns,
     )
     where = "the NetworkX graph"
     edges = _networkx_edges(graph, nodes, columns.weight_column)
-    data = graph_from_tables(pa.table(table), edges, plain, where, where)
+    data = graph_from_tables(pa.table(table), edges, plain, where, where, encoding)
     data.node_ids = nodes
     return _with_arrays(data, x, y)
 
@@ -60,7 +68,9 @@ def from_scipy(adjacency: Any, x: Any = None, y: Any = None) -> Data:
     return _with_arrays(data, x, y)
 
 
-def from_frames(nodes: Any, edges: Any, columns: Columns) -> Data:
+def from_frames(
+    nodes: Any, edges: Any, columns: Columns, encoding: TableEncoding | None = None
+) -> Data:
     """Convert two data frames; without an id column the index of ``nodes`` is the id."""
     if nodes is None or edges is None:
         raise UserError("both data frames are required: load_dataset(nodes=…, edges=…).")
@@ -68,7 +78,7 @@ def from_frames(nodes: Any, edges: Any, columns: Columns) -> Data:
     if columns.id_column not in table.column_names and hasattr(nodes, "index"):
         ids = _to_arrow(list(nodes.index), "the index of nodes")
         table = table.add_column(0, columns.id_column, ids)
-    return graph_from_tables(table, _table(edges), columns)
+    return graph_from_tables(table, _table(edges), columns, encoding=encoding)
 
 
 def _networkx_edges(graph: Any, nodes: list[Any], weight_column: str) -> pa.Table:
@@ -116,6 +126,8 @@ def _with_arrays(data: Data, x: Any, y: Any) -> Data:
             x = np.asarray(x)
         data.x = x
         data.feature_names = []
+        data.feature_encoding = None
+        data.notes = []
     if y is not None:
         if isinstance(y, torch.Tensor):
             y = y.numpy(force=True)

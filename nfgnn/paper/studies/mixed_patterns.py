@@ -105,7 +105,8 @@ def pattern_scores(result: RunResult) -> dict[str, float]:
 def run_spec(name: str, seed: int, **graph: Any) -> RunSpec:
     """Return the run of a model of :data:`MODELS` on the generated graph of a seed."""
     model, settings = MODELS[name]
-    config = RunConfig.resolve(model, {"select": "loss", **settings}, None, None, "none")
+    settings = {"select": "loss", "features": "standard", **settings}
+    config = RunConfig.resolve(model, settings, None, None, "none")
     source = Graph.named("mixed", seed=seed, **graph)
     kind = OracleSpec if name == "oracle" else RunSpec
     return kind(source, "full", seed, config)

@@ -1,0 +1,196 @@
+"""Columns of a table become features as scikit-learn's encoders make them."""
+
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from pyarrow import csv, parquet
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
+
+from nfgnn.data import TableEncoding, load_dataset
+from nfgnn.data.readers.feature_columns import MAX_CATEGORIES, EncodedTable, encode_table
+from nfgnn.errors import UserError
+
+
+def encode(
+    columns: dict[str, object],
+    categorical: tuple[str, ...] = (),
+    encoding: TableEncoding | None = None,
+) -> EncodedTable:
+    table = pa.table(columns)
+    return encode_table(table, table.column_names, "nodes.csv", categorical, encoding)
+
+
+def test_plain_numbers_stay_as_they_are() -> None:
+    encoded = encode({"a": [1, 2], "b": [0.5, -1.5], "c": [True, False]})
+    assert encoded.x.tolist() == [[1, 0.5, 1], [2, -1.5, 0]]
+    assert (encoded.names, encoded.encoding, encoded.notes) == (["a", "b", "c"], None, [])
+
+
+def test_categories_equal_one_hot_encoder() -> None:
+    colours = ["red", "blue", "green", "blue", "red"]
+    encoder = OneHotEncoder(sparse_output=False, handle_unknown="ignore")
+    expected = encoder.fit_transform(np.array(colours)[:, None])
+    encoded = encode({"colour": colours})
+    np.testing.assert_array_equal(encoded.x, expected)
+    assert encoded.names == ["colour=blue", "colour=green", "colour=red"]
+    assert encoded.notes == ["encoded 1 column: colour (3 categories)"]
+    later = encode({"colour": ["violet", "red", "grey"]}, encoding=encoded.encoding)
+    np.testing.assert_array_equal(later.x, encoder.transform([["violet"], ["red"], ["grey"]]))
+    assert "2 rows with a category that the model does not know (violet, grey)" in later.notes[0]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_gaps_equal_simple_imputer(missing: float | None) -> None:
+    values = [3.0, missing, 1.0, 8.0, missing, 4.0]
+    imputer = SimpleImputer(strategy="median", add_indicator=True)
+    column = np.array([np.nan if v is None else v for v in values])[:, None]
+    encoded = encode({"age": pa.array(values)})
+    np.testing.assert_allclose(encoded.x, imputer.fit_transform(column))
+    assert encoded.names == ["age", "age missing"]
+    assert encoded.encoding is not None
+    assert encoded.encoding.imputed() == ([0], [1])
+    assert "age (gaps as the median, gaps as a further feature)" in encoded.notes[0]
+    later = encode({"age": [None, 5.0]}, encoding=encoded.encoding)
+    np.testing.assert_allclose(later.x, imputer.transform([[np.nan], [5.0]]))
+
+
+def test_gaps_in_integers_booleans_and_categories() -> None:
+    encoded = encode({"n": [2, None, 4], "b": [True, None, True], "c": ["u", "", "v"]})
+    assert encoded.names == ["n", "n missing", "b", "b missing", "c=u", "c=v", "c missing"]
+    assert encoded.x.tolist() == [
+        [2, 0, 1, 0, 1, 0, 0],
+        [3, 1, 1, 1, 0, 0, 1],
+        [4, 0, 1, 0, 0, 1, 0],
+    ]
+    assert encoded.encoding is not None
+    # A gap among categories is zero in all of them, so there is no median.
+    assert encoded.encoding.imputed() == ([0, 2], [1, 3])
+
+
+def test_a_new_gap_gets_the_median_of_the_first_table() -> None:
+    first = encode({"n": [2.0, 4.0, 9.0], "c": ["u", "v", "u"]})
+    later = encode({"c": ["u", "v"], "n": [None, 1.0]}, encoding=first.encoding)
+    assert later.x.tolist() == [[4, 1, 0], [1, 0, 1]]
+    assert later.notes == ["column 'n': filled 1 gap with the median 4"]
+
+
+def test_dates_and_times_become_days() -> None:
+    encoded = encode(
+        {
+            "joined": [date(2020, 3, 1), date(2020, 1, 1), None],
+            "seen": [datetime(2021, 1, 1, 12), datetime(2021, 1, 1), datetime(2021, 1, 3)],
+            "hour": [time(6), time(0), time(18)],
+            "stay": [timedelta(days=2), timedelta(hours=12), timedelta(0)],
+        }
+    )
+    assert encoded.names == ["joined", "joined missing", "seen", "hour", "stay"]
+    expected = [[60, 0, 0.5, 0.25, 2], [0, 0, 0, 0, 0.5], [30, 1, 2, 0.75, 0]]
+    torch.testing.assert_close(encoded.x, torch.tensor(expected))
+    assert "joined (days since 2020-01-01, gaps as the median" in encoded.notes[0]
+    later = encode(
+        {
+            "joined": [date(2019, 12, 31)],
+            "seen": [datetime(2021, 1, 2)],
+            "hour": [time(12)],
+            "stay": [timedelta(1)],
+        },
+        encoding=encoded.encoding,
+    )
+    assert later.x.tolist() == [[-1, 0, 1, 0.5, 1]]
+
+
+def test_numbers_as_text_are_numbers() -> None:
+    encoded = encode({"a": ["1", "?", "2.5", "NA"]})
+    assert encoded.x[:, 0].tolist() == [1, 1.75, 2.5, 1.75]
+    with pytest.raises(UserError, match="row 2, column 'a': 'two' is not a number"):
+        encode({"a": ["1", "two", "3"]})
+
+
+def test_many_categories_have_to_be_declared() -> None:
+    names = [f"name {i}" for i in range(MAX_CATEGORIES + 1)]
+    with pytest.raises(UserError, match=r"51 different values.*--column drop=who.*category=who"):
+        encode({"who": names})
+    torch.testing.assert_close(encode({"who": names}, ("who",)).x.sum(0), torch.ones(51))
+    assert len(encode({"who": names[:-1]}).names) == MAX_CATEGORIES
+
+
+def test_a_declared_category_may_be_a_number() -> None:
+    encoded = encode({"zip": [10115, 80331, 10115]}, ("zip",))
+    assert encoded.names == ["zip=10115", "zip=80331"]
+    assert encoded.x.tolist() == [[1, 0], [0, 1], [1, 0]]
+
+
+def test_an_empty_column_is_left_out() -> None:
+    encoded = encode({"a": [1, 2], "b": pa.nulls(2), "c": [float("nan")] * 2, "d": ["", "NA"]})
+    assert encoded.names == ["a"]
+    assert encoded.notes[0].count("left out (empty)") == 3
+
+
+def test_all_errors_of_a_table_are_reported_together() -> None:
+    columns = {
+        "a": ["1", "2", "x"] * 20,
+        "b": [float("inf")] * 60,
+        "c": [f"name {i}" for i in range(60)],
+        "fine": [1] * 60,
+    }
+    with pytest.raises(UserError) as caught:
+        encode(columns)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "3 errors:"
+    assert [line.split("column ")[1].split("'")[1] for line in lines[1:]] == ["a", "b", "c"]
+
+
+def test_features_of_the_same_name_are_refused() -> None:
+    with pytest.raises(UserError, match="several columns become a feature 'a missing'"):
+        encode({"a": [1, None], "a missing": [1, 2]})
+
+
+def test_an_encoding_survives_json() -> None:
+    encoding = encode({"n": [2.0, None], "c": ["u", "v"], "d": [date(2020, 1, 1)] * 2}).encoding
+    assert encoding is not None
+    assert TableEncoding.from_json(encoding.to_json()) == encoding
+
+
+def test_missing_columns_and_other_types_are_refused_later() -> None:
+    encoding = encode({"d": [date(2020, 1, 1)] * 2, "c": ["u", "v"]}).encoding
+    with pytest.raises(UserError, match="there is no column 'c', which the model"):
+        encode({"d": [date(2020, 1, 1)]}, encoding=encoding)
+    with pytest.raises(UserError, match="'d' has type int64; the model was trained with dates"):
+        encode({"d": [3], "c": ["u"]}, encoding=encoding)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_files_of_all_kinds_give_the_same_features(ending: str, tmp_path: Path) -> None:
+    nodes = pa.table(
+        {
+            "id": ["a", "b", "c", "d"],
+            "label": ["x", "y", "x", "y"],
+            "age": [30, None, 50, 70],
+            "member": [True, False, True, True],
+            "city": ["Rome", "Oslo", None, "Rome"],
+            "since": pa.array([date(2020, 1, 2), date(2020, 1, 1), date(2020, 1, 9), None]),
+        }
+    )
+    edges = pa.table({"source": ["a", "b", "c"], "target": ["b", "c", "d"]})
+    for name, table in (("nodes", nodes), ("edges", edges)):
+        path = tmp_path / f"{name}.{ending}"
+        if ending == "parquet":
+            parquet.write_table(table, path)
+        else:
+            options = csv.WriteOptions(delimiter="," if ending == "csv" else "\t")
+            csv.write_csv(table, path, options)
+    data = load_dataset(tmp_path)
+    assert data.x.tolist() == [
+        [30, 0, 1, 0, 1, 0, 1, 0],
+        [50, 1, 0, 1, 0, 0, 0, 0],
+        [50, 0, 1, 0, 0, 1, 8, 0],
+        [70, 0, 1, 0, 1, 0, 1, 1],
+    ]
+    assert any(note.startswith("encoded 3 columns: age") for note in data.notes)
+    again = load_dataset(tmp_path, encoding=data.feature_encoding)
+    assert torch.equal(again.x, data.x)
