@@ -65,4 +65,5 @@ def test_committed_study_has_the_numbers_of_the_code() -> None:
     content = json.loads((RESULTS / "mixed_patterns.json").read_text())
     row = content["tables"]["Half homophilic, half heterophilic"][-1]
     assert row["model"] == "oracle"
+    assert list(content["tables"]) == list(mixed_patterns.GRAPHS)
     assert scores("oracle", 1000)["all"] == pytest.approx(row["all"]["values"][0], abs=0.02)
