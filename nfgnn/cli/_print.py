@@ -3,10 +3,12 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
+
+from nfgnn.json_text import json_text
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -29,6 +31,11 @@ def print_notes(data: "Data") -> None:
     """Print what was corrected while a graph was read."""
     for note in data.get("notes") or []:
         message(f"note: {note}")
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON object on standard output."""
+    print(json_text(value))
 
 
 @contextmanager

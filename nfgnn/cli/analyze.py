@@ -1,13 +1,12 @@
 """``nfgnn analyze``: measure a graph."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from nfgnn.cli import options, values
-from nfgnn.cli._print import console
+from nfgnn.cli._print import console, print_json
 from nfgnn.errors import writing
 from nfgnn.files import safe_name
 
@@ -46,7 +45,7 @@ def analyze(
         card = analyze_graph(data, progress.stage)
     files = write_analysis(card, folder, overwrite)
     if json_:
-        print(json.dumps({**card, "files": [str(file) for file in files]}, allow_nan=False))
+        print_json({**card, "files": [str(file) for file in files]})
     else:
         _print_analysis(card, files[0])
 

@@ -1,6 +1,5 @@
 """``nfgnn datasets``: list the data sets, or describe a graph."""
 
-import json
 import math
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from nfgnn.cli import options, values
-from nfgnn.cli._print import console
+from nfgnn.cli._print import console, print_json
 from nfgnn.errors import writing
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def datasets(
     if name is None:
         rows = _rows(root)
         if json_:
-            print(json.dumps({"datasets": rows}))
+            print_json({"datasets": rows})
         else:
             _print_table(rows)
         return
@@ -65,7 +64,7 @@ def datasets(
     data = load_dataset(name, root=root, need_labels=False, **columns)
     card = _describe(data, root)
     if json_:
-        print(json.dumps(card))
+        print_json(card)
     else:
         _print_card(card)
 
@@ -76,7 +75,7 @@ def _write_template(folder: Path, json_: bool) -> None:
     with writing(folder):
         written = [str(path) for path in sorted(write_template(folder).iterdir())]
     if json_:
-        print(json.dumps({"written": written}))
+        print_json({"written": written})
     else:
         print("written:", *written)
 

@@ -1,12 +1,12 @@
 """``nfgnn explore``: write an interactive page about the nodes of a run."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nfgnn.cli import options, values
+from nfgnn.cli._print import print_json
 from nfgnn.errors import UserError, writing
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def explore(
             "nodes": data.num_nodes,
             "shown": sample.shown,
         }
-        print(json.dumps(result))
+        print_json(result)
         return
     sampled = ""
     if sample.shown < data.num_nodes:

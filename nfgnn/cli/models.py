@@ -1,7 +1,6 @@
 """``nfgnn models``: list the models."""
 
 import inspect
-import json
 import re
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ from rich.text import Text
 
 from nfgnn import plugins
 from nfgnn.cli import options
-from nfgnn.cli._print import console, message
+from nfgnn.cli._print import console, message, print_json
 from nfgnn.errors import UserError
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def models(
     if name is not None:
         description = _describe(find_model(name))
         if json_:
-            print(json.dumps(description))
+            print_json(description)
         else:
             _print_model(description)
         return
@@ -52,7 +51,7 @@ def models(
     by_year = sorted(MODELS.values(), key=lambda entry: (entry.year, entry.name))
     rows = [_row(entry) for entry in by_year]
     if json_:
-        print(json.dumps({"models": rows}))
+        print_json({"models": rows})
     else:
         _print_models(rows)
 

@@ -1,6 +1,5 @@
 """``nfgnn precompute``: compute the polynomial terms of a graph and write them to disk."""
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +8,7 @@ import typer
 from rich.table import Table
 
 from nfgnn.cli import names, options, values
-from nfgnn.cli._print import console, resumable
+from nfgnn.cli._print import console, print_json, resumable
 from nfgnn.errors import UserError, writing
 
 if TYPE_CHECKING:
@@ -138,7 +137,7 @@ def precompute(
     _print_plan(chosen, limit)
     if dry_run:
         if json_:
-            print(json.dumps({"plan": chosen.summary()}))
+            print_json({"plan": chosen.summary()})
         return
     with (
         resumable("run the same command again to continue"),
@@ -158,7 +157,7 @@ def precompute(
         )
     seconds = time.perf_counter() - start
     if json_:
-        print(json.dumps(_summary(store, chosen, seconds, progress.stage_seconds)))
+        print_json(_summary(store, chosen, seconds, progress.stage_seconds))
     else:
         print(f"{store.manifest.num_rows:,} rows written to {store.path}")
 

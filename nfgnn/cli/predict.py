@@ -1,12 +1,12 @@
 """``nfgnn predict``: apply a trained model to a graph."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nfgnn.cli import options, values
+from nfgnn.cli._print import print_json
 from nfgnn.errors import writing
 
 app = typer.Typer()
@@ -78,7 +78,7 @@ def predict(
             "predictions": table.num_rows,
             "output": str(output),
         }
-        print(json.dumps(result))
+        print_json(result)
     else:
         message(f"{table.num_rows} predictions written to {output}")
 

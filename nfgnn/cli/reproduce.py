@@ -1,12 +1,12 @@
 """``nfgnn reproduce``: make the tables and figures of the paper."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from nfgnn.cli import names, options, values
+from nfgnn.cli._print import print_json
 from nfgnn.errors import UserError, writing
 
 app = typer.Typer()
@@ -195,4 +195,4 @@ def reproduce(
                 )
             result["figures"] = [str(file) for file in figures]
     if json_:
-        print(json.dumps(result))
+        print_json(result)

@@ -1,6 +1,5 @@
 """``nfgnn train``: train a model over several seeds."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,11 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from nfgnn.cli import options, values
-from nfgnn.cli._print import console, resumable
+from nfgnn.cli._print import console, print_json, resumable
 from nfgnn.errors import writing
 from nfgnn.files import expand_user
 
 app = typer.Typer()
+_SHOWN_PARTS = ("test", "observed", "unobserved", "val")
+_MOST_CLASSES = 8
 
 
 @app.command(
@@ -101,7 +102,7 @@ def train(
 
     from nfgnn.cli.graphs import load_graph
     from nfgnn.data import default_protocol
-    from nfgnn.explain import write_run_figure
+    from nfgnn.explain import write_report_figure, write_run_figure
     from nfgnn.progress import Progress
     from nfgnn.store import is_store
     from nfgnn.training import (
@@ -142,12 +143,17 @@ def train(
                 )
     if summary is None:  # a process of torchrun that does not write results
         return
+    files = {"run folder": folder}
     with writing(folder / "run.png"):
-        figure = write_run_figure(folder, data)
+        files["figure"] = write_run_figure(folder, data)
+    with writing(folder / "report.png"):
+        report = write_report_figure(folder)
+    if report is not None:
+        files["report"] = folder / "report.md"
     if json_:
-        print(json.dumps(summary))
+        print_json(summary)
     else:
-        _print_summary(summary, figure)
+        _print_summary(summary, files)
 
 
 def _check_settings(
@@ -175,35 +181,66 @@ def _source(dataset: str, columns: list[str] | None) -> dict[str, Any]:
     return {"dataset": place, "columns": columns or []}
 
 
-def _print_summary(summary: dict[str, Any], figure: Path) -> None:
-    """Print a table of all runs and their mean, and the paths of the results."""
+def _print_summary(summary: dict[str, Any], files: dict[str, Path]) -> None:
+    """Print a table of all runs and their mean, how to judge it, and the paths of the results.
+
+    Args:
+        summary: of the run folder.
+        files: written files by what they are.
+    """
+    from nfgnn.training import find_metric
+
     table = Table(
         title=f"{summary['model']} on {summary['dataset']}, protocol {summary['protocol']}"
     )
-    scores = _shown_scores(summary)
+    columns = _score_columns(summary)
+    metrics = [find_metric(name) for _, name in columns]
     table.add_column("seed", justify="right")
-    for key in scores:
-        table.add_column(key.replace("_", " ") + " %", justify="right")
+    for (part, _), metric in zip(columns, metrics):
+        unit = " %" if metric.greater_is_better else ""
+        table.add_column(f"{part} {metric.title}{unit}", justify="right")
     table.add_column("epochs", justify="right")
+    keys = [f"{part}_{name}" for part, name in columns]
     for i, seed in enumerate(summary["seeds"]):
-        cells = [f"{100 * summary[key]['values'][i]:.2f}" for key in scores]
+        values = [summary[key]["values"][i] for key in keys]
+        cells = [m.shown(value).removesuffix(" %") for m, value in zip(metrics, values)]
         mark = "†" if seed in summary.get("dead_seeds", []) else ""
         table.add_row(f"{seed}{mark}", *cells, str(summary["epochs"][i]))
     table.add_section()
-    means = [Text(_interval(summary[key]), "bold") for key in scores]
-    table.add_row("mean", *means, "")
+    means = [m.shown_interval(summary[key]).removesuffix(" %") for m, key in zip(metrics, keys)]
+    table.add_row("mean", *(Text(mean, "bold") for mean in means), "")
+    majority = summary.get("majority")
+    if majority:
+        cells = [m.shown(majority[key]).removesuffix(" %") for m, key in zip(metrics, keys)]
+        table.add_row("majority", *cells, "", style="dim")
     output = console()
     output.print(table)
     output.print(
         f"± is the 95 % confidence interval of the mean. {summary['epoch_ms']:.1f} ms per epoch."
     )
     if summary.get("dead_seeds"):
-        output.print(_dead_runs_line(summary, scores), highlight=False)
-    output.print(f"run folder  {summary['run']}\nfigure      {figure}", highlight=False)
+        output.print(_dead_runs_line(summary, columns), highlight=False)
+    if "class_counts" in summary:
+        for line in _split_lines(summary):
+            output.print(line, highlight=False)
+    width = max(len(what) for what in files) + 2
+    for what, path in files.items():
+        output.print(f"{what:{width}}{path}", highlight=False)
 
 
-def _dead_runs_line(summary: dict[str, Any], scores: list[str]) -> str:
+def _score_columns(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return part and metric of the scores in the table, those of test nodes first."""
+    metric = summary.get("metric", "accuracy")  # earlier versions have none
+    columns = [(part, metric) for part in _SHOWN_PARTS if f"{part}_{metric}" in summary]
+    if metric != "accuracy":
+        columns.insert(1, (columns[0][0], "accuracy"))
+    return columns
+
+
+def _dead_runs_line(summary: dict[str, Any], columns: list[tuple[str, str]]) -> str:
     """Return the number and the seeds of the dead runs, and the means without them."""
+    from nfgnn.training import find_metric
+
     dead = summary["dead_seeds"]
     seeds = ", ".join(map(str, dead))
     noun = "seed" if len(dead) == 1 else "seeds"
@@ -211,22 +248,36 @@ def _dead_runs_line(summary: dict[str, Any], scores: list[str]) -> str:
     others = summary.get("without_dead")
     if others is None:
         return f"{text}."
-    means = [f"{key.replace('_', ' ')} {_interval(others[key])} %" for key in scores]
+    means = []
+    for part, name in columns:
+        metric = find_metric(name)
+        means.append(f"{part} {metric.title} {metric.shown_interval(others[f'{part}_{name}'])}")
     return f"{text}; mean of the others: {', '.join(means)}."
 
 
-def _shown_scores(summary: dict[str, Any]) -> list[str]:
-    """Return the keys of the scores in the table, those of test nodes first."""
-    scores = []
-    for key in summary:
-        if key.endswith(("_accuracy", "_roc_auc")) and not key.startswith("train"):
-            scores.append(key)
-    tests = ("test", "observed", "unobserved")
-    return sorted(scores, key=lambda key: not key.startswith(tests))
+def _split_lines(summary: dict[str, Any]) -> list[str]:
+    """Return the class counts of the first split, and what limits the scores."""
+    from nfgnn.data import few
 
-
-def _interval(score: dict[str, Any]) -> str:
-    mean = f"{100 * score['mean']:.2f}"
-    if score["ci95"] is None:
-        return mean
-    return f"{mean} ± {100 * score['ci95']:.2f}"
+    counts = summary["class_counts"]
+    names = summary["classes"]
+    if len(names) <= _MOST_CLASSES:
+        sizes = ["/".join(map(str, row)) for row in zip(*counts.values())]
+        listed = " · ".join(f"{name}: {size}" for name, size in zip(names, sizes))
+        lines = [f"nodes per class, {'/'.join(counts)}:  {listed}"]
+    else:
+        ranges = [f"{part} {min(sizes)} to {max(sizes)}" for part, sizes in counts.items()]
+        lines = [f"nodes in each of the {len(names)} classes:  {' · '.join(ranges)}"]
+    parts: dict[str, list[str]] = {}
+    for part, missing in summary["missing_classes"].items():
+        parts.setdefault(few(missing), []).append(part)
+    for missing, where in parts.items():
+        lines.append(f"warning: no {' or '.join(where)} node of class {missing}")
+    constant = summary["constant_predictions"]
+    if constant:
+        seeds = "seed" if len(constant) == 1 else "seeds"
+        classes = few(sorted(set(constant.values())))
+        lines.append(
+            f"warning: every test node is predicted as {classes} ({seeds} {few(list(constant))})"
+        )
+    return lines

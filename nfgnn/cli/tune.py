@@ -1,6 +1,5 @@
 """``nfgnn tune``: search hyper-parameters."""
 
-import json
 import shlex
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Annotated
 import typer
 
 from nfgnn.cli import names, options, values
+from nfgnn.cli._print import print_json
 from nfgnn.errors import UserError, writing
 
 app = typer.Typer()
@@ -138,7 +138,7 @@ def tune(
             results, missing, from_records, write, rounds, cells, families, root, device
         )
         if json_:
-            print(json.dumps({"results": str(results), "report": report}))
+            print_json({"results": str(results), "report": report})
         else:
             print("\n".join(report) or "nothing is missing")
         return
@@ -206,7 +206,7 @@ def tune(
             "out": None if out is None else str(out),
             "train": train,
         }
-        print(json.dumps(result))
+        print_json(result)
     elif out is None:
         print(table, end="")
     else:

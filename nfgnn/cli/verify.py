@@ -1,12 +1,12 @@
 """``nfgnn verify``: compare the files of a store or a run folder with their checksums."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nfgnn.cli import options
+from nfgnn.cli._print import print_json
 from nfgnn.errors import UserError
 
 app = typer.Typer()
@@ -48,7 +48,7 @@ def verify(
         )
     if json_:
         listed = [{"file": name, "problem": problem} for name, problem in damaged.items()]
-        print(json.dumps({"path": str(path), "kind": kind, "files": files, "damaged": listed}))
+        print_json({"path": str(path), "kind": kind, "files": files, "damaged": listed})
     else:
         for name, problem in damaged.items():
             print(f"{path / name}: {problem}")

@@ -24,6 +24,7 @@ from nfgnn.data.load import (
     open_large,
     registered_name,
 )
+from nfgnn.data.messages import few
 from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.new_nodes import load_new_nodes
 from nfgnn.data.registry import BUILT_IN, REGISTRY, Entry, canonical_name
@@ -56,6 +57,7 @@ __all__ = [
     "default_protocol",
     "diagnose",
     "export_graph",
+    "few",
     "graph_paths",
     "is_available",
     "load_dataset",

@@ -3,7 +3,8 @@
 - ``analyze.py`` measures a graph and writes a report (``nfgnn analyze``); ``analyze_text.py`` has
   the sentences of the report and ``analyze_page.py`` its HTML.
 - :mod:`nfgnn.explain.explorer` writes an interactive page about a run (``nfgnn explore``).
-- ``run_figure.py`` draws the learning curves and filters of a run (``nfgnn train``).
+- ``run_figure.py`` draws the learning curves and filters of a run (``nfgnn train``),
+  ``report_figure.py`` its confusion matrix and reliability diagram.
 - :mod:`nfgnn.explain.figures.degrees`, :mod:`nfgnn.explain.figures.homophily_histograms` and
   :mod:`nfgnn.explain.figures.spectrum` draw figures of single graphs.
 - ``figure_style.py`` and ``page_style.py`` have the common style of figures and of HTML reports.
@@ -17,6 +18,7 @@ from nfgnn.explain.explorer import (
     write_explorer,
 )
 from nfgnn.explain.figure_style import COLOURS, FORMATS, canvas, inline_svg, panels, save, title
+from nfgnn.explain.report_figure import write_report_figure
 from nfgnn.explain.run_figure import write_run_figure
 
 __all__ = [
@@ -34,5 +36,6 @@ __all__ = [
     "title",
     "write_analysis",
     "write_explorer",
+    "write_report_figure",
     "write_run_figure",
 ]

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from nfgnn.analysis import frequency_response, local_homophily
 from nfgnn.explain.figure_style import COLOURS, canvas, panels, plain
 from nfgnn.files import atomic_write
-from nfgnn.training import read_summary
+from nfgnn.training import find_metric, read_summary
 
 _MAX_NODES = 20_000  # read at most about twice as many, to bound memory
 _MAX_CURVES = 150
@@ -66,7 +66,7 @@ def read_run(run: Path, homophily: np.ndarray, points: int = 101) -> RunFigureDa
             summary["filter"]["lambda_max"],
         )
     return RunFigureData(
-        title=_title(summary),
+        title=result_title(summary),
         curves=curves,
         best_epochs=[int(np.argmin(curve["val_loss"])) for curve in curves],
         frequencies=frequencies.numpy(),
@@ -75,14 +75,17 @@ def read_run(run: Path, homophily: np.ndarray, points: int = 101) -> RunFigureDa
     )
 
 
-def _title(summary: dict[str, Any]) -> str:
-    score = summary.get("test_accuracy") or summary["unobserved_accuracy"]
-    accuracy = f"{100 * score['mean']:.1f}"
-    if score["ci95"] is not None:
-        accuracy += f" ± {100 * score['ci95']:.1f}"
+def result_title(summary: dict[str, Any]) -> str:
+    """Return model, graph, protocol and mean score of a run folder as one line."""
+    metric = find_metric(summary.get("metric", "accuracy"))
+    key = f"test_{metric.name}"
+    score = summary[key] if key in summary else summary[f"unobserved_{metric.name}"]
     model = summary["config"]["model"]
     name = plain(summary["dataset"])
-    title = f"{model} on {name} ({summary['protocol']}): {accuracy} %"
+    value = metric.shown_interval(score, 1)
+    if metric.name != "accuracy":
+        value = f"{metric.title} {value}"
+    title = f"{model} on {name} ({summary['protocol']}): {value}"
     dead = len(summary.get("dead_seeds", []))
     if dead:
         title += f" ({dead} of {len(summary['seeds'])} runs never rose above chance)"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nfgnn.data import split
 from nfgnn.files import safe_name
 from nfgnn.progress import Progress
 from nfgnn.training import inputs
@@ -16,9 +15,9 @@ from nfgnn.training.device import device_name, resolve_device
 from nfgnn.training.distributed import ProcessGroup, restarted_by_torchrun
 from nfgnn.training.execution import Executor, Work, execute, raise_first
 from nfgnn.training.executors.torchrun import Torchrun, check_distributable, follow
-from nfgnn.training.metrics import resolve_metric
 from nfgnn.training.records.run_folder import RunFolder, holds_finished_runs, read_summary
 from nfgnn.training.run import Graph, RunSpec
+from nfgnn.training.split_check import class_names
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,10 @@ class Experiment:
 
     def check(self) -> None:
         """Raise a UserError for invalid input, before anything is trained or written."""
-        data = split(self.graph.data, self.protocol, self.seeds[0])
-        resolve_metric("auto", data)
+        specs = self.specs()
+        data = specs[0].split()
+        for spec in specs[1:]:
+            spec.split()
         inputs.fit_scaling(data, self.config.training.features)
         inputs.check_model(self.config.build(*inputs.sizes(data)), data)
         resolve_device(self.device)
@@ -113,5 +114,7 @@ def run_experiment(
             "model": experiment.config.model,
             "source": experiment.source,
             "device": device_name(experiment.device),
+            "metric": specs[0].metric.name,
+            "classes": class_names(experiment.graph.data),
         }
         return results.publish(facts)

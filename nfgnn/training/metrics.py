@@ -5,7 +5,7 @@ the device of the predictions, so training can select the epoch by it without wa
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,15 @@ class Metric:
         if self.greater_is_better:
             return f"{100 * value:.{digits}f} %"
         return f"{value:.{digits + 2}f}"
+
+    def shown_interval(self, score: Mapping[str, Any], digits: int = 2) -> str:
+        """Return the mean of :func:`summarise` with its confidence interval as text."""
+        scale = 100 if self.greater_is_better else 1
+        digits = digits if self.greater_is_better else digits + 2
+        text = f"{scale * score['mean']:.{digits}f}"
+        if score["ci95"] is not None:
+            text += f" ± {scale * score['ci95']:.{digits}f}"
+        return text + (" %" if self.greater_is_better else "")
 
 
 def count_classes(y: Tensor, num_classes: int) -> list[int]:

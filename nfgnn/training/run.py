@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from nfgnn.data import load_dataset, split
+from nfgnn.data import load_dataset
 from nfgnn.errors import DivergedError, UserError
 from nfgnn.store import Store, is_store
 from nfgnn.training import inputs
@@ -23,6 +23,7 @@ from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig
 from nfgnn.training.history import OnEpoch
 from nfgnn.training.metrics import Metric, resolve_metric
+from nfgnn.training.split_check import checked_split
 
 NUMERIC_SETTINGS = frozenset(
     (
@@ -116,8 +117,8 @@ class RunSpec:
         return resolve_metric(self.config.training.metric, self.graph.data)
 
     def split(self) -> Data:
-        """Return the graph with the masks of this run."""
-        return split(self.graph.data, self.protocol, self.seed)
+        """Return the graph with the masks of this run, on which its metric is defined."""
+        return checked_split(self.graph.data, self.protocol, self.seed, self.metric)
 
     def classifier(self, device: str) -> NodeClassifier:
         """Return the classifier of this run, not fitted yet."""

@@ -21,7 +21,7 @@ def flip(path: Path) -> None:
 def test_a_run_folder_is_verified(call, tmp_path: Path) -> None:
     call("train", "karate", *QUICK, "--out", "run")
     status, out, _ = call("verify", "run")
-    assert (status, out) == (0, "run: 14 files, all intact\n")
+    assert (status, out) == (0, "run: 18 files, all intact\n")
     flip(tmp_path / "run" / "seed-0" / "weights.safetensors")
     flip(tmp_path / "run" / "seed-1" / "history.csv")
     status, out, _ = call("verify", "run", "--json")
@@ -40,7 +40,7 @@ def test_a_run_folder_is_verified(call, tmp_path: Path) -> None:
 def test_a_saved_model_is_verified(call, tmp_path: Path) -> None:
     call("train", "karate", *QUICK, "--out", "run")
     status, out, _ = call("verify", "run/seed-0")
-    assert (status, out) == (0, "run/seed-0: 5 files, all intact\n")
+    assert (status, out) == (0, "run/seed-0: 6 files, all intact\n")
 
 
 def test_an_older_run_folder_is_readable(call) -> None:

@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 from nfgnn.data import canonical_name
 from nfgnn.errors import UserError
-from nfgnn.training import fingerprint, read_description, read_summary
+from nfgnn.training import best_seed, fingerprint, read_description, read_summary
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def select_runs(run: Path, other: Path | None = None, seed: int | None = None) -
     Args:
         run: a run folder.
         other: a second run to compare with, on the same graph and with the same protocol.
-        seed: a seed of both runs; by default the one with the best validation accuracy of ``run``.
+        seed: a seed of both runs; by default the one with the best validation score of ``run``.
     """
     folders = [run] if other is None else [run, other]
     summaries = [read_summary(folder) for folder in folders]
@@ -62,8 +62,7 @@ def select_runs(run: Path, other: Path | None = None, seed: int | None = None) -
     if not common:
         raise UserError(f"{run} and {other} have no seed in common, so their splits differ")
     if seed is None:
-        values = summaries[0]["val_accuracy"]["values"]
-        seed = max(common, key=lambda s: values[seeds.index(s)])
+        seed = best_seed(summaries[0], common)
     if seed not in common:
         place = run if other is None else f"both {run} and {other}"
         choices = ", ".join(map(str, common))

@@ -10,8 +10,10 @@ from nfgnn.training.records.in_memory import InMemory
 from nfgnn.training.records.record import RESULTS_VERSION, Record, run_key
 from nfgnn.training.records.run_folder import (
     RunFolder,
+    best_seed,
     load_run,
     read_description,
+    read_report,
     read_summary,
     verify_run,
 )
@@ -23,11 +25,13 @@ __all__ = [
     "RecordResults",
     "Records",
     "RunFolder",
+    "best_seed",
     "export_records",
     "load_run",
     "merge_records",
     "open_records",
     "read_description",
+    "read_report",
     "read_summary",
     "run_key",
     "verify_run",

@@ -1,9 +1,11 @@
 """Run folders: several runs of one configuration, each with its fitted model.
 
 ``RUN/config.json`` describes the runs. ``RUN/seed-…/`` holds one run each (``metrics.json``,
-``history.csv``, ``classifier.json``, ``weights.safetensors``, ``coefficients.npy``),
-``RUN/summary.json`` the mean over all runs, ``SHA256SUMS`` in each folder the checksums of its
-files. While runs are missing, the folder is called ``.RUN.partial``; every run in it is complete.
+``report.json``, ``history.csv``, ``classifier.json``, ``weights.safetensors``,
+``coefficients.npy``), ``RUN/summary.json`` the mean over all runs, ``RUN/report.json`` and
+``RUN/report.md`` the report per class of all runs together, ``SHA256SUMS`` in each folder the
+checksums of its files. While runs are missing, the folder is called ``.RUN.partial``; every run in
+it is complete.
 """
 
 import json
@@ -34,19 +36,36 @@ from nfgnn.files import (
     publish,
     refuse_foreign_files,
 )
+from nfgnn.json_text import json_text
+from nfgnn.training.class_report import (
+    PredictionCounts,
+    count_predictions,
+    report_text,
+    reported_part,
+)
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.execution import Results
-from nfgnn.training.metrics import scores, summarise
+from nfgnn.training.metrics import find_metric, scores, summarise
 from nfgnn.training.run import RunResult, RunSpec
+from nfgnn.training.split_check import (
+    PARTS,
+    class_counts,
+    class_names,
+    majority_scores,
+    missing_classes,
+)
 
 _DESCRIPTION_KEYS = {"dataset", "fingerprint", "protocol", "seeds", "config"}
 _MARKER = {"kind": "nfgnn run folder", "format": 2}
 """Fields of ``config.json``. Folders without them were written before there were checksums."""
 _CHECKPOINT = r"seed-\d+(\.restart-\d+)?\.checkpoint"
-_PARTIAL = rf"\.(seed-\d+|config\.json|summary\.json)\..*\.partial|{_CHECKPOINT}"
-_NAMES = re.compile(rf"config\.json|summary\.json|run\.png|{SUMS}|seed-\d+|{_PARTIAL}")
+_PARTIAL = rf"\.(seed-\d+|config\.json|summary\.json|report\.\w+)\..*\.partial|{_CHECKPOINT}"
+_NAMES = re.compile(
+    rf"config\.json|summary\.json|report\.(json|md|png)|run\.png|{SUMS}|seed-\d+|{_PARTIAL}"
+)
 _SEED_NAMES = re.compile(
-    rf"classifier\.json|weights\.safetensors|coefficients\.npy|history\.csv|metrics\.json|{SUMS}"
+    r"classifier\.json|weights\.safetensors|coefficients\.npy|history\.csv|metrics\.json"
+    rf"|report\.json|{SUMS}"
 )
 _WHAT = "a run folder"
 _REMEDY = "train the run again, or restore the folder from a copy"
@@ -108,9 +127,16 @@ class RunFolder(Results):
         classifier = result.classifier
         data = result.data
         history = classifier.history_
+        probabilities = classifier.predict_proba(data)
+        counts = count_predictions(probabilities, data)
+        names = class_names(data)
+        constant = counts.predicted_class()
         metrics: dict[str, Any] = {
             "seed": result.spec.seed,
-            **scores(classifier.predict_proba(data), data),
+            **scores(probabilities, data, result.spec.metric),
+            "majority": majority_scores(data, result.spec.metric),
+            "class_counts": class_counts(data),
+            "constant_prediction": None if constant is None else names[constant],
             "epochs": history.epochs,
             "best_epoch": history.best_epoch,
             "seconds": history.seconds,
@@ -131,8 +157,9 @@ class RunFolder(Results):
                     "lambda_max": classifier.lambda_max(data),
                 }
             history.write(partial / "history.csv")
-            text = json.dumps(metrics, indent=1)
-            (partial / "metrics.json").write_text(text, encoding="utf-8")
+            report = {"part": reported_part(data), **counts.to_dict(names)}
+            (partial / "report.json").write_text(json_text(report, indent=1), encoding="utf-8")
+            (partial / "metrics.json").write_text(json_text(metrics, indent=1), encoding="utf-8")
             write_checksums(partial, [path.name for path in partial.iterdir()])
         return metrics
 
@@ -153,11 +180,13 @@ class RunFolder(Results):
             facts: fields of the summary that do not come from the runs.
         """
         summary = self._summary(facts)
-        atomic_write(self._staging / "summary.json", json.dumps(summary, indent=1))
+        atomic_write(self._staging / "summary.json", json_text(summary, indent=1))
+        self._write_report(summary)
         _remove_unfinished(self._staging)
         sums = [f"seed-{seed}/{SUMS}" for seed in self.seeds]
-        listed = [name for name in sums if (self._staging / name).is_file()]
-        write_checksums(self._staging, ["config.json", "summary.json", *listed])
+        files = ["config.json", "summary.json", "report.json", "report.md", *sums]
+        listed = [name for name in files if (self._staging / name).is_file()]
+        write_checksums(self._staging, listed)
         if not self.folder.exists():
             publish(self._staging, self.folder)
         else:
@@ -178,14 +207,16 @@ class RunFolder(Results):
         metrics = [self._metrics(seed) for seed in self.seeds]
         seconds = sum(m["seconds"] for m in metrics)
         epochs = sum(m["epochs"] for m in metrics)
-        measured = [key for key in metrics[0] if key.endswith(("_accuracy", "_roc_auc"))]
+        measured = [key for key in _score_keys(facts["metric"]) if all(key in m for m in metrics)]
         return {
             "dataset": facts["dataset"],
             "source": facts["source"],
             "model": facts["model"],
             "protocol": facts["protocol"],
+            "metric": facts["metric"],
             "seeds": self.seeds,
             **{key: summarise([m[key] for m in metrics]) for key in measured},
+            **_references(metrics, facts["classes"]),
             "epochs": [m["epochs"] for m in metrics],
             **dead_run_summary(metrics, measured),
             "seconds": seconds,
@@ -194,6 +225,19 @@ class RunFolder(Results):
             "filter": metrics[0].get("filter"),
             "config": facts["config"],
         }
+
+    def _write_report(self, summary: Mapping[str, Any]) -> None:
+        """Write the report per class of all runs together."""
+        reports = [read_json(self._seed_folder(seed) / "report.json") for seed in self.seeds]
+        counts = PredictionCounts.from_dict(reports[0])
+        for report in reports[1:]:
+            counts += PredictionCounts.from_dict(report)
+        part = reports[0]["part"]
+        total = {"part": part, "seeds": self.seeds, **counts.to_dict(summary["classes"])}
+        runs = "1 run" if len(reports) == 1 else f"{len(reports)} runs together"
+        title = f"{summary['model']} on {summary['dataset']}: {part} nodes of {runs}"
+        atomic_write(self._staging / "report.json", json_text(total, indent=1))
+        atomic_write(self._staging / "report.md", report_text(total, title))
 
     def _metrics(self, seed: int) -> dict[str, Any]:
         return read_json(self._seed_folder(seed) / "metrics.json")
@@ -221,6 +265,39 @@ def dead_run_summary(
             values = {key: [run[key] for run in others] for key in measured}
             found["without_dead"] = {key: summarise(values[key]) for key in measured}
     return found
+
+
+def _score_keys(metric: str) -> list[str]:
+    """Return the keys of the scores of all parts: accuracy, and the metric of the run."""
+    names = ["accuracy"] if metric == "accuracy" else ["accuracy", metric]
+    return [f"{part}_{name}" for part in PARTS for name in names]
+
+
+def _references(metrics: Sequence[Mapping[str, Any]], names: list[str]) -> dict[str, Any]:
+    """Return what the scores of the runs are compared with: the majority, the class counts.
+
+    Args:
+        metrics: of every run.
+        names: of the classes.
+    """
+    majority = {}
+    for key in metrics[0]["majority"]:
+        values = [run["majority"][key] for run in metrics if key in run["majority"]]
+        majority[key] = sum(values) / len(values)
+    absent: dict[str, set[str]] = {}
+    for run in metrics:
+        for part, missing in missing_classes(run["class_counts"], names).items():
+            absent.setdefault(part, set()).update(missing)
+    constant = {str(run["seed"]): run["constant_prediction"] for run in metrics}
+    return {
+        "majority": majority,
+        "classes": names,
+        "class_counts": metrics[0]["class_counts"],
+        "missing_classes": {
+            part: sorted(missing, key=names.index) for part, missing in absent.items()
+        },
+        "constant_predictions": {k: name for k, name in constant.items() if name is not None},
+    }
 
 
 def holds_finished_runs(folder: Path, description: Mapping[str, Any]) -> bool:
@@ -258,8 +335,27 @@ def read_description(folder: Path) -> dict[str, Any]:
     return read_json(path)
 
 
+def read_report(folder: Path) -> dict[str, Any] | None:
+    """Return the report per class of a run folder; those of earlier versions have none."""
+    path = folder / "report.json"
+    return read_json(path) if path.is_file() else None
+
+
+def best_seed(summary: Mapping[str, Any], seeds: Sequence[int]) -> int:
+    """Return the seed of best validation score by the metric of the run.
+
+    Args:
+        summary: of :func:`read_summary`. Earlier versions have no metric: it was accuracy.
+        seeds: the seeds to choose from.
+    """
+    metric = find_metric(summary.get("metric", "accuracy"))
+    values = dict(zip(summary["seeds"], summary[f"val_{metric.name}"]["values"]))
+    select = max if metric.greater_is_better else min
+    return select(seeds, key=values.__getitem__)
+
+
 def load_run(folder: Path, seed: int | None = None, device: str = "auto") -> NodeClassifier:
-    """Load the classifier of one seed; by default the one of highest validation accuracy.
+    """Load the classifier of one seed; by default the one of best validation score.
 
     The files that are read are compared with their checksums.
     """
@@ -268,9 +364,7 @@ def load_run(folder: Path, seed: int | None = None, device: str = "auto") -> Nod
         refuse_damaged_files(folder, ["config.json", "summary.json"], _REMEDY)
     seeds = summary["seeds"]
     if seed is None:
-        values = summary["val_accuracy"]["values"]
-        best = max(range(len(values)), key=values.__getitem__)
-        seed = seeds[best]
+        seed = best_seed(summary, seeds)
     if seed not in seeds:
         raise UserError(f"{folder} has no seed {seed}: it has {', '.join(map(str, seeds))}")
     return NodeClassifier.load(folder / f"seed-{seed}", device)
@@ -333,12 +427,15 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def run_line(spec: RunSpec, metrics: Mapping[str, Any]) -> str:
     """Return the line that reports a finished run."""
-    score = metrics.get("test_accuracy", metrics.get("unobserved_accuracy"))
-    test = "" if score is None else f"test acc {100 * score:.1f} %  "
+    metric = spec.metric
+    title = "acc" if metric.name == "accuracy" else metric.title
+    part = "test" if f"test_{metric.name}" in metrics else "unobserved"
+    test = metric.shown(metrics[f"{part}_{metric.name}"], 1)
+    val = metric.shown(metrics[f"val_{metric.name}"], 1)
     return (
-        f"{spec.config.model} on {spec.graph.name}  seed {spec.seed}: {test}"
-        f"val acc {100 * metrics['val_accuracy']:.1f} %  "
-        f"({metrics['epochs']} epochs, {metrics['seconds']:.1f} s){_start_note(metrics)}"
+        f"{spec.config.model} on {spec.graph.name}  seed {spec.seed}: test {title} {test}  "
+        f"val {title} {val}  ({metrics['epochs']} epochs, {metrics['seconds']:.1f} s)"
+        f"{_start_note(metrics)}"
     )
 
 
@@ -399,9 +496,13 @@ def _refuse_other_files(folder: Path) -> None:
 
 
 def _remove_damaged_runs(staging: Path) -> None:
-    """Delete runs that a power failure has damaged, so that they are trained again."""
+    """Delete runs that must be trained again: damaged ones, and those without a report.
+
+    Earlier versions wrote no report.
+    """
     for seed in staging.glob("seed-*[0-9]"):
-        if _has_checksums(seed) and damaged_files(seed):
+        damaged = _has_checksums(seed) and damaged_files(seed)
+        if damaged or not (seed / "report.json").is_file():
             shutil.rmtree(seed)
 
 

@@ -1,0 +1,76 @@
+"""The figure of a report per class: confusion matrix and reliability diagram."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nfgnn.explain.figure_style import COLOURS, canvas, panels, plain
+from nfgnn.explain.run_figure import result_title
+from nfgnn.files import atomic_write
+from nfgnn.training import read_report, read_summary
+
+_MOST_NUMBERS = 8  # classes, whose counts are written into the confusion matrix
+_MOST_NAMES = 20
+_LONGEST_NAME = 16
+
+
+def write_report_figure(run: Path) -> Path | None:
+    """Draw ``report.png`` in a run folder and return its path.
+
+    Run folders of earlier versions have no ``report.json``, and no such figure.
+    """
+    report = read_report(run)
+    if report is None:
+        return None
+    path = run / "report.png"
+    with canvas() as plt:
+        figure, axes = panels(plt, 2, width=4.2, height=3.6)
+        _draw_confusion(figure, axes[0, 0], report)
+        _draw_reliability(axes[0, 1], report)
+        figure.suptitle(result_title(read_summary(run)))
+        image = io.BytesIO()
+        figure.savefig(image, format="png")
+        atomic_write(path, image.getvalue())
+    return path
+
+
+def _draw_confusion(figure: Any, ax: Any, report: dict[str, Any]) -> None:
+    """Draw the confusion matrix; colours are shares of the true class."""
+    counts = np.array(report["confusion_matrix"])
+    names = [_short(row["class"]) for row in report["classes"]]
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    ax.grid(False)
+    if len(names) <= _MOST_NAMES:
+        ticks = range(len(names))
+        ax.set_xticks(ticks, names, rotation=45 if max(map(len, names)) > 3 else 0)
+        ax.set_yticks(ticks, names)
+    if len(names) <= _MOST_NUMBERS:
+        for (row, column), count in np.ndenumerate(counts):
+            colour = "white" if shares[row, column] > 0.5 else "black"
+            ax.text(column, row, f"{count:,}", ha="center", va="center", color=colour)
+    title = f"Confusion matrix, {report['part']} nodes"
+    ax.set(xlabel="predicted class", ylabel="true class", title=title)
+    figure.colorbar(image, ax=ax, label="share of the true class")
+
+
+def _draw_reliability(ax: Any, report: dict[str, Any]) -> None:
+    """Draw accuracy over confidence; the area of a point is its share of the nodes."""
+    bins = [row for row in report["calibration"] if row["nodes"]]
+    confidence = [row["confidence"] for row in bins]
+    accuracy = [row["accuracy"] for row in bins]
+    nodes = np.array([row["nodes"] for row in bins])
+    ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--", label="perfectly calibrated")
+    ax.plot(confidence, accuracy, color=COLOURS[0], lw=1)
+    ax.scatter(confidence, accuracy, s=12 + 150 * nodes / nodes.sum(), color=COLOURS[0])
+    error = report["expected_calibration_error"]
+    title = f"Reliability, expected calibration error {error:.3f}"
+    ax.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1), ylim=(0, 1.02), title=title)
+    ax.legend()
+
+
+def _short(name: str) -> str:
+    text = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+    return plain(text)
