@@ -91,7 +91,7 @@ def test_training_and_prediction_refuse_a_damaged_store(
 
 def test_predict_refuses_damaged_weights(call, tmp_path: Path) -> None:
     shutil.copytree(V1, tmp_path / "run")
-    call("train", "karate", *QUICK, "--out", "run")
+    call("train", "karate", *QUICK, "--out", "run", "--overwrite")
     flip(tmp_path / "run" / "seed-0" / "weights.safetensors")
     status, _, err = call("predict", "run", "karate", "--seed", "0", "-o", "p.csv")
     assert status == 2
