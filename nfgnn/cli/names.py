@@ -70,6 +70,7 @@ BASES = _strings("spectral/bases/__init__.py", "BASES")
 SCALINGS = _strings("data/scaling.py", "SCALINGS")
 DTYPES = _strings("store/file_format.py", "DTYPES")
 ITEMS = _strings("paper/table_registry.py", "TABLES")
+METRICS = _strings("training/metrics.py", "METRICS")
 PRESETS = _strings("training/presets/__init__.py", "KINDS")
 FIRST_REPORT_SEED = 1000
 """Settings are selected on smaller split seeds, results are reported on these."""

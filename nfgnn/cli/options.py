@@ -75,6 +75,9 @@ MODELS = Choice("model", names.MODELS, plugins.MODELS)
 DATASETS = Choice("data set", names.DATASETS)
 PROTOCOLS = Choice("protocol", names.PROTOCOLS)
 PRESETS = Choice("preset", names.PRESETS)
+METRICS = Choice("metric", ("auto", *names.METRICS))
+SELECTIONS = Choice("rule of selection", ("auto", "loss", "metric"))
+CLASS_WEIGHTS = Choice("class weight", ("none", "balanced"))
 ENGINES = Choice("engine", ("local", "ray"))
 DEVICES = Choice("device", ("auto", "cpu", "cuda"))
 BASES = Choice("basis", names.BASES, plugins.BASES)
@@ -213,6 +216,39 @@ Settings = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Override a hyper-parameter. Repeatable. `nfgnn models NAME` lists them.",
+        rich_help_panel=MODEL,
+    ),
+]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        metavar="METRIC",
+        help=f"Metric of the scores: {', '.join(names.METRICS)}. Default: the official one of a "
+        "registered data set; for your own graph ROC-AUC if it has two classes and one has less "
+        "than 30 % of the nodes, else accuracy.",
+        callback=METRICS.validate,
+        autocompletion=METRICS.complete,
+        rich_help_panel=MODEL,
+    ),
+]
+Select = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="What selects the epoch on validation nodes: loss or metric. Default: the loss where "
+        "the metric is accuracy, else the metric.",
+        callback=SELECTIONS.validate,
+        autocompletion=SELECTIONS.complete,
+        rich_help_panel=MODEL,
+    ),
+]
+ClassWeight = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WEIGHT",
+        help="Weight of the classes in the training loss: none, or balanced for rare classes.",
+        callback=CLASS_WEIGHTS.validate,
+        autocompletion=CLASS_WEIGHTS.complete,
         rich_help_panel=MODEL,
     ),
 ]

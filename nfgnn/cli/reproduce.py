@@ -86,6 +86,9 @@ def reproduce(
         ),
     ] = None,
     import_: options.Import = None,
+    metric: options.Metric = None,
+    select: options.Select = None,
+    class_weight: options.ClassWeight = None,
     device: options.Device = "auto",
     workers: Annotated[
         int,
@@ -146,7 +149,8 @@ def reproduce(
         wanted = [item for item in names.ITEMS if item != "own" or columns] + ["figures"]
     rows = values.words(models)
     tables = [item for item in wanted if item in names.ITEMS]
-    plans = [make_plan(item, columns, rows, runs, seed, preset, root=root) for item in tables]
+    settings = values.settings(None, metric=metric, select=select, class_weight=class_weight)
+    plans = [make_plan(item, columns, rows, runs, seed, preset, settings, root) for item in tables]
     commands = {}
     for plan in plans:
         commands[plan.name] = values.command(
@@ -156,6 +160,9 @@ def reproduce(
             models=models,
             runs=runs,
             preset=preset,
+            metric=metric,
+            select=select,
+            class_weight=class_weight,
             seed=None if seed == names.FIRST_REPORT_SEED else seed,
         )
         check_table_files(out, plan.file, commands[plan.name], overwrite)

@@ -65,6 +65,9 @@ def train(
             rich_help_panel=options.MODEL,
         ),
     ] = "best",
+    metric: options.Metric = None,
+    select: options.Select = None,
+    class_weight: options.ClassWeight = None,
     set_: options.Settings = None,
     import_: options.Import = None,
     device: options.Device = "auto",
@@ -96,7 +99,7 @@ def train(
     json_: options.Json = False,
 ) -> None:
     """Train a model over several seeds and report the mean with a 95 % confidence interval."""
-    settings = values.settings(set_)
+    settings = values.settings(set_, metric=metric, select=select, class_weight=class_weight)
     values.columns(column)
     options.check_output_folder(out)
 

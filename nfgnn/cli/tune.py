@@ -64,6 +64,9 @@ def tune(
             rich_help_panel=options.MODEL,
         ),
     ] = "best",
+    metric: options.Metric = None,
+    select: options.Select = None,
+    class_weight: options.ClassWeight = None,
     set_: options.Settings = None,
     import_: options.Import = None,
     device: options.Device = "auto",
@@ -130,7 +133,7 @@ def tune(
         typer.Option(help="File of all configurations tried.", rich_help_panel=_SHIPPED),
     ] = Path("results/search.parquet"),
 ) -> None:
-    """Select hyper-parameters by validation accuracy, and write them as a preset file."""
+    """Select hyper-parameters by the metric on validation nodes, and write a preset file."""
     if presets:
         if dataset is not None:
             raise UserError("--presets searches all graphs: leave DATASET out, or choose --cells")
@@ -144,7 +147,7 @@ def tune(
         return
     if dataset is None:
         raise UserError("DATASET is missing: name a graph, or search all with --presets")
-    settings = values.settings(set_)
+    settings = values.settings(set_, metric=metric, select=select, class_weight=class_weight)
     columns = values.columns(column)
     chosen_seeds = values.numbers(seeds)
     if not chosen_seeds or max(chosen_seeds) >= names.FIRST_REPORT_SEED:
@@ -168,7 +171,16 @@ def tune(
     data = load_dataset(dataset, root=root, **columns)
     protocol = protocol or default_protocol(data)
     command = values.command(
-        "tune", dataset, model=model, protocol=protocol, trials=trials, seeds=seeds, preset=preset
+        "tune",
+        dataset,
+        model=model,
+        protocol=protocol,
+        trials=trials,
+        seeds=seeds,
+        preset=preset,
+        metric=metric,
+        select=select,
+        class_weight=class_weight,
     )
     command += "".join(f" --set {item}" for item in set_ or [])
     command += "".join(f" --import {module}" for module in import_ or [])
@@ -198,6 +210,9 @@ def tune(
             "seeds": chosen_seeds,
             "trials": len(outcome.trials) - 1,
             "settings": search.config(outcome.best.settings).settings(),
+            "metric": outcome.metric.name,
+            f"val_{outcome.metric.name}": outcome.best.val_metric,
+            f"preset_val_{outcome.metric.name}": outcome.trials[0].val_metric,
             "val_accuracy": outcome.best.val_accuracy,
             "val_loss": outcome.best.val_loss,
             "preset_val_accuracy": outcome.trials[0].val_accuracy,

@@ -52,10 +52,14 @@ def numbers(text: str) -> list[int]:
     return found
 
 
-def settings(items: list[str] | None) -> dict[str, Any]:
+def settings(items: list[str] | None, **options: str | None) -> dict[str, Any]:
     """Return ``["K=5", "basis=bernstein"]`` as a dictionary.
 
     Values are parsed as TOML. What is not valid TOML, such as a bare word, is a string.
+
+    Args:
+        items: values of the option ``--set``.
+        options: settings that have an option of their own. ``None`` stands for an omitted one.
     """
     parsed: dict[str, Any] = {}
     for item in items or []:
@@ -70,10 +74,13 @@ def settings(items: list[str] | None) -> dict[str, Any]:
             # A number with thousands of digits and deep brackets are not valid TOML either.
             value = text.strip()
         parsed[key.strip()] = value
-    return parsed
+    given = {key: value for key, value in options.items() if value is not None}
+    return parsed | given
 
 
 def command(*words: str, **options: Any) -> str:
     """Return the command line that repeats a call; options that are ``None`` are left out."""
-    given = [f"--{key} {value}" for key, value in options.items() if value is not None]
+    given = [
+        f"--{key.replace('_', '-')} {value}" for key, value in options.items() if value is not None
+    ]
     return " ".join(["nfgnn", *words, *given])

@@ -13,7 +13,13 @@ from nfgnn.training import Record, summarise
 
 OURS = ("NFGNN", "PolyGNN", "ScalableNFGNN")
 """Models that do not count as another model."""
-UNITS = {"epoch_ms": "ms", "seconds": "s"}
+UNITS = {
+    "epoch_ms": "ms",
+    "seconds": "s",
+    "test_log_loss": "nats",
+    "observed_log_loss": "nats",
+    "unobserved_log_loss": "nats",
+}
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from nfgnn.nn import find_model
 from nfgnn.paper.find_graph import find_graph
 from nfgnn.paper.table_registry import TABLES, Column, Row, TableSpec
 from nfgnn.training import Metric, RunConfig, find_metric, resolve_metric
+from nfgnn.training.metrics import AUTO
 from nfgnn.training.presets import is_preset_file, preset_model
 
 FIRST_REPORT_SEED = 1000
@@ -102,14 +103,18 @@ def make_plan(
             dataset = column.dataset
             if not is_registered(dataset):
                 dataset = find_graph(dataset, root).data.get("registered_name")
-            configs[row.label, column] = RunConfig.resolve(
-                row.model, values, dataset, column.protocol, kind
-            )
+            config = RunConfig.resolve(row.model, values, dataset, column.protocol, kind)
+            if config.training.select == AUTO:
+                config = config.for_graph(find_graph(column.dataset, root).data)
+            configs[row.label, column] = config
+    metric = (settings or {}).get("metric", AUTO)
     parts = [name, *(models or ())]
     if spec.columns:
         parts[1:1] = datasets or ()
     if preset:
         parts.append(f"preset-{preset}")
+    named = ("metric", "select", "class_weight")
+    parts += [f"{key}-{settings[key]}" for key in named if settings and key in settings]
     if runs:
         parts.append(f"{runs}runs")
     if seed != FIRST_REPORT_SEED:
@@ -122,7 +127,7 @@ def make_plan(
         seeds=range(seed, seed + (runs or spec.runs)),
         file="-".join(_file_name(part) for part in parts),
         configs=configs,
-        metrics={column: _shown_metrics(spec, column, root) for column in columns},
+        metrics={column: _shown_metrics(spec, column, root, metric) for column in columns},
         graph_notes=tuple(
             _graph_note(column, root) for column in columns if not is_registered(column.dataset)
         ),
@@ -139,11 +144,16 @@ def graph_name(dataset: str) -> str:
     return dataset if is_registered(dataset) else Path(dataset).stem
 
 
-def _shown_metrics(spec: TableSpec, column: Column, root: Path | None) -> tuple[str, ...]:
-    """Return the metrics of the table, those of predictions by the metric of an added graph."""
-    if column in spec.columns:
+def _shown_metrics(
+    spec: TableSpec, column: Column, root: Path | None, chosen: str
+) -> tuple[str, ...]:
+    """Return the metrics of the table, those of predictions by the metric of an added graph.
+
+    A metric that the user has ``chosen`` takes their place in every column.
+    """
+    if column in spec.columns and chosen == AUTO:
         return spec.metrics
-    metric = _metric(column.dataset, root).name
+    metric = chosen if chosen != AUTO else _metric(column.dataset, root).name
     shown = []
     for name in spec.metrics:
         part = name.partition("_")[0]

@@ -221,6 +221,7 @@ TABLES: dict[str, TableSpec] = {
         rows=(Row("NFGNN", "NFGNN"), Row(_GLOBAL, "PolyGNN"), *_models(*_OTHERS)),
         runs=10,
         comparisons=(("NFGNN", BEST_OTHER), ("NFGNN", _GLOBAL)),
+        select="auto",
     ),
     "time": TableSpec(
         title="Time per epoch and per run",

@@ -7,7 +7,7 @@ of records, memory). :func:`run_experiment` does so for several seeds of one con
 
 Below that, :mod:`~nfgnn.training.trainer` has the epoch loop, with one trainer each for whole
 graphs, batched runs and mini-batches of rows. Hyper-parameters come from
-:mod:`nfgnn.training.presets`.
+:mod:`nfgnn.training.presets`, metrics are values of :mod:`nfgnn.training.metrics`.
 """
 
 from nfgnn.training.classifier import NodeClassifier

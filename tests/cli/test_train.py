@@ -79,3 +79,20 @@ def test_texas_and_cora_reach_the_documented_accuracy(data_root: Path, tmp_path:
     assert first["test_accuracy"] == second["test_accuracy"]
     cora = train("cora", "--protocol", "semi", *root, "--runs", "3", folder=tmp_path)
     assert cora["test_accuracy"]["mean"] > 0.76
+
+
+def test_metric_selection_and_class_weight_are_options(call) -> None:
+    command = ("train", "karate", *QUICK, "--json")
+    status, out, _ = call(*command, "--metric", "MACRO_F1", "--class-weight", "balanced")
+    assert status == 0
+    result = json.loads(out)
+    assert result["config"]["metric"] == "macro_f1"
+    assert result["config"]["select"] == "metric"
+    assert result["config"]["class_weight"] == "balanced"
+    status, out, _ = call(*command, "--metric", "accuracy", "--select", "loss")
+    assert status == 0
+    assert not {"metric", "select", "class_weight"} & json.loads(out)["config"].keys()
+    for option, value in (("--metric", "roc"), ("--select", "best"), ("--class-weight", "equal")):
+        status, _, err = call(*command, option, value)
+        assert status == 2
+        assert f"'{value}'" in err

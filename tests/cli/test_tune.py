@@ -25,6 +25,18 @@ def test_table_and_json_have_the_same_settings(call, tmp_path: Path) -> None:
     assert result["table"] == table == (tmp_path / "tables/karate.toml").read_text()
 
 
+def test_the_metric_of_the_search_is_an_option(call) -> None:
+    command = ("tune", "karate", "--model", "MLP", *QUICK, "--metric", "log_loss", "--json")
+    status, out, _ = call(*command, "--class-weight", "balanced")
+    result = json.loads(out)
+    assert status == 0
+    assert result["metric"] == "log_loss"
+    assert 0 <= result["val_log_loss"] <= result["preset_val_log_loss"]
+    assert result["settings"]["class_weight"] == "balanced"
+    assert result["settings"]["select"] == "metric"
+    assert "--metric log_loss --class-weight balanced" in result["table"]
+
+
 def test_a_tuned_preset_trains_exactly_as_the_settings_do(call, tmp_path: Path) -> None:
     """The command that `tune` prints gives the weights of the same settings, typed by hand."""
     graph = "my graph"

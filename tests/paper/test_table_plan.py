@@ -1,5 +1,8 @@
 """Options narrow a table."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from nfgnn.errors import UserError
@@ -38,3 +41,21 @@ def test_a_narrowed_table_has_a_name_of_its_own() -> None:
 def test_mistakes_are_named(arguments: tuple, message: str) -> None:
     with pytest.raises(UserError, match=message):
         make_plan(*arguments)
+
+
+def test_the_metric_of_an_own_graph_selects_the_epoch(tmp_path: Path) -> None:
+    graph = str(tmp_path / "rare.npz")
+    y = np.arange(100) % 10 == 0
+    edges = np.stack([np.arange(99), np.arange(1, 100)], 1)
+    np.savez(graph, node_features=np.eye(100), edges=edges, node_labels=y)
+    plan = make_plan("own", [graph], ["MLP"])
+    (config,) = plan.configs.values()
+    assert config.training.select == "metric"
+    assert list(plan.metrics.values()) == [("test_roc_auc",)]
+    chosen = make_plan("own", [graph], ["MLP"], settings={"metric": "log_loss", "select": "loss"})
+    (config,) = chosen.configs.values()
+    assert config.training.select == "loss"
+    assert list(chosen.metrics.values()) == [("test_log_loss",)]
+    assert chosen.file == "own-mlp-metric-log-loss-select-loss"
+    paper = make_plan("full", [graph], ["MLP"])
+    assert {config.training.select for config in paper.configs.values()} == {"loss"}

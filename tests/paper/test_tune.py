@@ -12,7 +12,7 @@ from nfgnn.paper.search import tune
 from nfgnn.paper.search.spaces import NUMERIC, PAPER_GRID, search_space
 from nfgnn.paper.search.tune import BATCH, Outcome, Search, Trial, preset_table, run_search
 from nfgnn.progress import Progress
-from nfgnn.training import Record, Records, RunConfig, execution
+from nfgnn.training import METRICS, Record, Records, RunConfig, execution
 
 
 def searched(folder: Path, **changes) -> tuple[Search, Outcome, list[Record]]:
@@ -88,10 +88,27 @@ def test_batches_share_a_shape_and_the_best_is_the_best(tmp_path: Path) -> None:
 
 def test_ties_go_to_the_lower_loss_then_to_the_earlier() -> None:
     trials = [
-        Trial({"K": i}, accuracy, loss)
-        for i, (accuracy, loss) in enumerate([(0.8, 1), (0.9, 2), (0.9, 1), (0.9, 1)])
+        Trial({"K": i}, 0.5, loss, score)
+        for i, (score, loss) in enumerate([(0.8, 1), (0.9, 2), (0.9, 1), (0.9, 1)])
     ]
     assert Outcome(trials).best is trials[2]
+    assert Outcome(trials, METRICS["log_loss"]).best is trials[0]
+
+
+@pytest.mark.parametrize("name", ["roc_auc", "log_loss"])
+def test_the_search_optimises_the_metric(tmp_path: Path, name: str) -> None:
+    """Every trial has the mean metric of its runs, and the best one is best in its direction."""
+    metric = METRICS[name]
+    _, outcome, runs = searched(tmp_path, trials=3, fixed={"metric": name, "K": 2})
+    assert outcome.metric == metric
+    for run in runs:
+        assert run.config["metric"] == name
+        assert run.config["select"] == "metric"
+    scores = [trial.val_metric for trial in outcome.trials]
+    recorded = {round(run.metrics[f"val_{name}"], 6) for run in runs}
+    assert all(min(recorded) <= score <= max(recorded) for score in scores)
+    best = max(scores) if metric.greater_is_better else min(scores)
+    assert outcome.best.val_metric == best
 
 
 def test_going_on_is_the_same_as_never_having_stopped(

@@ -8,6 +8,7 @@ A search proposes configurations, evaluates them, keeps every run as a record, a
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nfgnn.errors import UserError
 from nfgnn.progress import Progress
 from nfgnn.training import (
     Failure,
@@ -71,8 +72,11 @@ class Evaluator:
     def _worst(self, spec: RunSpec) -> Record:
         """Return the record of a run that diverged."""
         metrics = {"val_accuracy": 0.0, "val_loss": 1e9, "seconds": 0.0, "epochs": 0}
+        worst = 0.0 if spec.metric.greater_is_better else 1e9
+        metrics.setdefault(f"val_{spec.metric.name}", worst)
         if self.score_test:
             metrics["test_accuracy"] = 0.0
+            metrics.setdefault(f"test_{spec.metric.name}", worst)
         return Record(
             dataset=spec.graph.name,
             fingerprint=spec.graph.fingerprint,
@@ -96,4 +100,10 @@ def run_specs(
 
 def mean(runs: Sequence[Record], metric: str) -> float:
     """Return the mean of a metric over the runs of a configuration."""
+    lacking = [run for run in runs if metric not in run.metrics]
+    if lacking:
+        raise UserError(
+            f"a recorded run on {lacking[0].dataset} has no {metric}, because an earlier version "
+            "made it: choose another --storage"
+        )
     return sum(run.metrics[metric] for run in runs) / len(runs)

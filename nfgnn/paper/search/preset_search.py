@@ -33,10 +33,20 @@ from nfgnn.paper.search.rounds import (
     shipped,
 )
 from nfgnn.progress import Progress
-from nfgnn.training import InMemory, Record, Records, RunConfig, RunResult, RunSpec
+from nfgnn.training import (
+    Graph,
+    InMemory,
+    Metric,
+    Record,
+    Records,
+    RunConfig,
+    RunResult,
+    RunSpec,
+    resolve_metric,
+)
 
 Scores = tuple[float, float, int]
-"""Validation and test accuracy of a run, and its number of epochs."""
+"""The metric on validation and on test nodes of a run, and its number of epochs."""
 
 
 def run_preset_search(
@@ -204,14 +214,15 @@ class Task:
         for start in sorted({self._seeds_done(stage, config) for config in missing}):
             part = [config for config in missing if self._seeds_done(stage, config) == start]
             new = range(start, len(seeds))
-            resolved = [RunConfig.from_dict(config) for config in part]
+            resolved = [_resolved(config, evaluator.graph) for config in part]
             runs = len(part) * len(new)
             evaluator.progress.start(runs, runs)
             if stage == 3:
                 scores = held_out_scores(evaluator, resolved, new)
             else:
                 found = evaluator.evaluate(resolved, new)
-                scores = [[_scores(run) for run in of_config] for of_config in found]
+                metric = resolve_metric("auto", evaluator.graph.data)
+                scores = [[_scores(run, metric) for run in of_config] for of_config in found]
             rows = [self._result(stage, *row) for row in zip(part, scores)]
             self.results.add(rows)
 
@@ -274,9 +285,14 @@ def _with_filter(family: str, config: Config) -> Config:
     return {**values, **CONTAINED[config["model"]], **FAMILIES[family]}
 
 
-def _scores(run: Record) -> Scores:
-    val = round(run.metrics["val_accuracy"], 5)
-    test = round(run.metrics["test_accuracy"], 5)
+def _resolved(config: Config, graph: Graph) -> RunConfig:
+    """Return a configuration whose epochs are selected by the rule for the graph's metric."""
+    return RunConfig.from_dict({"select": "auto", **config}).for_graph(graph.data)
+
+
+def _scores(run: Record, metric: Metric) -> Scores:
+    val = round(run.metrics[f"val_{metric.name}"], 5)
+    test = round(run.metrics[f"test_{metric.name}"], 5)
     return val, test, int(run.metrics["epochs"])
 
 

@@ -1,8 +1,8 @@
 """Choose the hyper-parameters of a model for one graph: ``nfgnn tune``.
 
-Optuna proposes settings, and a trial is one of them, scored by its mean validation accuracy on the
-search seeds. Test nodes are never scored. Trials come in batches that share the model's shape and
-only differ in numbers, because such runs can be trained as one computation.
+Optuna proposes settings, and a trial is one of them, scored by its mean metric on the validation
+nodes of the search seeds. Test nodes are never scored. Trials come in batches that share the
+model's shape and only differ in numbers, because such runs can be trained as one computation.
 
 Every run is a record. The Optuna study is kept in memory only: the sampler is deterministic, so an
 interrupted search is repeated from the start and takes finished runs from the records. On a CPU it
@@ -30,7 +30,8 @@ from nfgnn.paper.search.engine import Evaluator, mean
 from nfgnn.paper.search.spaces import NUMERIC, Space, search_space
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED, SEARCH_SEEDS
 from nfgnn.progress import Progress
-from nfgnn.training import Graph, Records, RunConfig
+from nfgnn.training import Graph, Metric, Records, RunConfig, resolve_metric
+from nfgnn.training.metrics import ACCURACY
 from nfgnn.training.presets import table_protocol
 
 BATCH = 8
@@ -70,6 +71,11 @@ class Search:
         config = RunConfig.resolve(self.model, values, name, self.protocol, self.kind)
         return config.for_graph(self.data)
 
+    @property
+    def metric(self) -> Metric:
+        """The metric that trials are compared by."""
+        return resolve_metric(self.config({}).training.metric, self.data)
+
     def check(self) -> None:
         """Raise an error if the seeds are reserved for reporting or the kind is unknown."""
         if not self.seeds or not set(self.seeds) <= set(range(FIRST_REPORT_SEED)):
@@ -87,21 +93,26 @@ class Trial:
     settings: dict[str, Any]
     val_accuracy: float
     val_loss: float
-
-    def __str__(self) -> str:
-        return f"validation accuracy {100 * self.val_accuracy:.2f} %"
+    val_metric: float
+    """The metric that the search optimises: accuracy, or another one."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The trials of a search; ``trials[0]`` is the preset."""
+    """The trials of a search and the metric they are compared by; ``trials[0]`` is the preset."""
 
     trials: list[Trial]
+    metric: Metric = ACCURACY
 
     @property
     def best(self) -> Trial:
-        """Highest mean validation accuracy, then lowest mean validation loss, then the first."""
-        return max(self.trials, key=lambda trial: (trial.val_accuracy, -trial.val_loss))
+        """The trial of best mean metric, of equal ones that of lowest loss, then the first."""
+        sign = -1 if self.metric.greater_is_better else 1
+        return min(self.trials, key=lambda trial: (sign * trial.val_metric, trial.val_loss))
+
+    def shown(self, trial: Trial) -> str:
+        """Return the score of a trial as text."""
+        return f"validation {self.metric.title} {self.metric.shown(trial.val_metric)}"
 
 
 def run_search(search: Search, records: Records, progress: Progress) -> Outcome:
@@ -112,21 +123,22 @@ def run_search(search: Search, records: Records, progress: Progress) -> Outcome:
     evaluator = Evaluator(graph, search.protocol, records, progress, search.device)
     num_runs = (search.trials + 1) * len(search.seeds)
     progress.start(num_runs, num_runs)
-    trials: list[Trial] = []
+    outcome = Outcome([], search.metric)
     while batch := sampler.ask():
         configs = [search.config(settings) for settings in batch]
         runs = evaluator.evaluate(configs, search.seeds)
-        scores = [mean(found, "val_accuracy") for found in runs]
+        scores = [mean(found, f"val_{outcome.metric.name}") for found in runs]
         sampler.tell(scores)
         for settings, score, found in zip(batch, scores, runs):
-            trial = Trial(settings, score, mean(found, "val_loss"))
-            trials.append(trial)
-            if len(trials) == 1:
-                progress.say(f"the preset: {trial}")
-            elif trial is Outcome(trials).best:
+            trial = Trial(settings, mean(found, "val_accuracy"), mean(found, "val_loss"), score)
+            outcome.trials.append(trial)
+            number = len(outcome.trials) - 1
+            if number == 0:
+                progress.say(f"the preset: {outcome.shown(trial)}")
+            elif trial is outcome.best:
                 chosen = toml_values(settings, ", ")
-                progress.say(f"best of {len(trials) - 1}: {trial}  {chosen}")
-    return Outcome(trials)
+                progress.say(f"best of {number}: {outcome.shown(trial)}  {chosen}")
+    return outcome
 
 
 class _TPESampler:
@@ -144,7 +156,8 @@ class _TPESampler:
             ) from None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=4 * BATCH)
-        self._study = optuna.create_study(direction="maximize", sampler=sampler)
+        direction = "maximize" if search.metric.greater_is_better else "minimize"
+        self._study = optuna.create_study(direction=direction, sampler=sampler)
         self._failed = optuna.trial.TrialState.FAIL
         self._search = search
         self._space: Space = search_space(find_model(search.model).name, search.kind, search.fixed)
@@ -211,13 +224,15 @@ def preset_table(search: Search, outcome: Outcome, command: str) -> str:
     best = outcome.best
     config = search.config(best.settings)
     before = outcome.trials[0]
+    metric = outcome.metric
     seeds = ", ".join(map(str, search.seeds))
     path = ["paper"] if search.kind == "paper" else []
     path += [table_protocol(search.protocol), str(search.data.get("name") or "graph")]
     lines = [
         f"# {command}",
-        f"# Mean validation accuracy on split seeds {seeds}: {100 * best.val_accuracy:.2f} %;",
-        f"# the preset before: {100 * before.val_accuracy:.2f} %. "
+        f"# Mean validation {metric.title} on split seeds {seeds}: "
+        f"{metric.shown(best.val_metric)};",
+        f"# the preset before: {metric.shown(before.val_metric)}. "
         f"Best of {len(outcome.trials)} settings.",
         toml_values({"model": config.model}, "\n"),
         "",
