@@ -4,13 +4,16 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEV    := $(VENV)/.installed-dev
+LOWEST := .venv-lowest
+LOWEST_TESTS := tests/data tests/store tests/spectral tests/nn tests/training tests/cli \
+  tests/test_files.py tests/test_npyfile.py
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test lint types browser docs dist check-dist clean
+.PHONY: help env demo test test-lowest lock lint types browser docs dist check-dist clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -47,6 +50,18 @@ browser:  ## install Chromium for the tests of the explorer, if apt-get is avail
 test: lint types browser  ## run the checks: lint, types and all tests
 	$(BIN)/pytest -n 2 --dist worksteal
 
+test-lowest:  ## run the core tests with the lowest versions that pyproject.toml allows
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --constraint constraints-lowest.txt \
+	  --editable '.[tune]' pytest pytest-timeout hypothesis networkx 'pandas<3'
+	$(LOWEST)/bin/pytest -o filterwarnings= $(LOWEST_TESTS)
+
+lock: $(STAMP)  ## write requirements.lock: what nfgnn needs at run time, with hashes
+	$(PIP) install --quiet uv
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-annotate \
+	  --python-version 3.11.7 --python-platform x86_64-manylinux_2_28 \
+	  --constraint constraints.txt --extra tune pyproject.toml --output-file requirements.lock
+
 docs: $(DEV)  ## build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
@@ -61,4 +76,4 @@ check-dist: dist  ## install the wheel into an empty environment and run command
 	.ci/check-dist dist/*.whl
 
 clean:  ## remove the environment and everything that was built
-	rm -rf $(VENV) docs/_build build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(LOWEST) docs/_build build dist .mypy_cache .ruff_cache .pytest_cache

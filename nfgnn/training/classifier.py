@@ -1,8 +1,9 @@
 """Node classification in the style of scikit-learn."""
 
 import json
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ from nfgnn.training.whole_graph import fit
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+_GENERATORS_IN_USE = threading.RLock()
 _ARGUMENTS = ("model", "preset", "seed", "device")
 _FILES = ("classifier.json", "weights.safetensors")
 _MARKER = {"kind": "nfgnn model", "format": 2}
@@ -288,12 +290,18 @@ class NodeClassifier:
         history.dead = is_dead(history, data, self.config_.training)
         self.history_ = history
 
-    def random_state(self) -> AbstractContextManager[None]:
-        """Return a context that restores torch's generators when it ends."""
+    @contextmanager
+    def random_state(self) -> Iterator[None]:
+        """Return a context that restores torch's generators when it ends.
+
+        Torch has one generator per device for the whole process, so only one thread at a time can
+        be in the context. That keeps fits in several threads reproducible.
+        """
         devices = []
         if resolve_device(self.device).type == "cuda":
             devices = list(range(torch.cuda.device_count()))
-        return torch.random.fork_rng(devices=devices)
+        with _GENERATORS_IN_USE, torch.random.fork_rng(devices=devices):
+            yield
 
     def predict_proba(self, data: Data) -> Tensor:
         """Return the class probabilities of every node, ``[num_nodes, num_classes]``.

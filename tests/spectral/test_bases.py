@@ -48,6 +48,18 @@ def test_a_projected_response_is_the_same_filter_in_every_basis(
     )
 
 
+@pytest.mark.parametrize("K", [40, 45, 60, 100])
+@pytest.mark.parametrize("response", ["ppr", *(name for name in RESPONSES if name != "random")])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_high_degree_starts_from_small_coefficients(name: str, response: str, K: int) -> None:
+    g = initial_response(response, alpha=0.3, K=K)
+    basis = resolve_basis(name)
+    coefficients = basis.project(g, K)
+    # All responses lie between 0 and 1, so these coefficients need not exceed 1 either.
+    assert coefficients.abs().max() < 1.001
+    torch.testing.assert_close(basis.evaluate(GRID, K) @ coefficients, g(GRID), rtol=0, atol=1e-9)
+
+
 def test_a_random_response_is_the_same_filter_in_every_basis_for_the_same_seed() -> None:
     filters = []
     for name in NAMES:

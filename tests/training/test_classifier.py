@@ -1,4 +1,5 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -55,6 +56,17 @@ def test_the_same_seed_gives_the_same_model_and_leaves_the_generator_alone(data:
     c = NodeClassifier("NFGNN", epochs=5, seed=4).fit(data).predict_proba(data)
     assert torch.equal(a, b)
     assert not torch.equal(a, c)
+
+
+def test_fits_in_threads_equal_fits_one_by_one(data: Data) -> None:
+    def probabilities(seed: int) -> torch.Tensor:
+        return NodeClassifier("NFGNN", epochs=8, seed=seed).fit(data).predict_proba(data)
+
+    expected = [probabilities(seed) for seed in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(probabilities, range(6)))
+    for a, b in zip(expected, found):
+        assert torch.equal(a, b)
 
 
 def test_save_and_load(data: Data, fitted: NodeClassifier, tmp_path) -> None:

@@ -9,6 +9,9 @@ from torch import Tensor
 Response = Callable[[Tensor], Tensor]
 """A frequency response: values g(t) of a filter at points t in [-1, 1], see :class:`Basis`."""
 
+_LARGEST_CONDITION = 1e10
+"""Condition number of the terms up to which coefficients are solved for exactly, in float64."""
+
 
 class Basis(ABC):
     r"""Polynomials :math:`p_0, …, p_K` of degree at most :math:`K` on :math:`[-1, 1]`.
@@ -63,9 +66,21 @@ class Basis(ABC):
         The polynomial agrees with the response at the K + 1 Chebyshev nodes. It does not depend on
         the basis. It equals the response if that is such a polynomial, and is near the best
         approximation otherwise.
+
+        Some bases are so ill-conditioned at a high degree (Bernstein from K = 34, the monomial one
+        from K = 27) that rounding errors would dominate the exact solution. The least-squares
+        solution of least norm takes its place. It is as accurate, and its coefficients stay small.
         """
         t = chebyshev_nodes(K + 1)
-        coefficients: Tensor = torch.linalg.solve(self.evaluate(t, K), response(t).to(t))
+        terms = self.evaluate(t, K)
+        values = response(t).to(t)
+        coefficients: Tensor
+        if float(torch.linalg.cond(terms)) < _LARGEST_CONDITION:
+            coefficients = torch.linalg.solve(terms, values)
+        else:
+            cutoff = 1 / _LARGEST_CONDITION
+            found = torch.linalg.lstsq(terms, values[:, None], rcond=cutoff, driver="gelsd")
+            coefficients = found.solution[:, 0]
         return coefficients
 
     def __str__(self) -> str:
