@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -33,6 +34,8 @@ PAGES = [
             "protocols",
             "runs",
             "extending",
+            "layers",
+            "scikit-learn",
             "reproduce",
             "tune",
             "analysis",
@@ -70,6 +73,25 @@ def blocks(page: str) -> list[tuple[str, str, str]]:
     return found
 
 
+def _tensorboard_stub() -> ModuleType:
+    """Return a module in place of TensorBoard, which is not a dependency."""
+    module = ModuleType("torch.utils.tensorboard")
+    vars(module)["SummaryWriter"] = _SummaryWriter
+    return module
+
+
+class _SummaryWriter:
+    def __init__(self, log_dir: str) -> None:
+        self.steps: list[int] = []
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None:
+        assert isinstance(scalar_value, float)
+        self.steps.append(global_step)
+
+    def close(self) -> None:
+        assert self.steps[:6] == [1, 1, 1, 2, 2, 2]
+
+
 def run_command(
     line: str, mark: str, data_root: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +119,7 @@ def test_page_does_what_it_says(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NFGNN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", _tensorboard_stub())
     names: dict[str, object] = {}
     ran = 0
     for mark, language, code in blocks(page):
