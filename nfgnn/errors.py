@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -9,6 +10,9 @@ from pathlib import Path
 
 _FULL = "there is no space left: free some, or choose another place"
 _DENIED = "permission is missing: change it, or choose another place"
+_LONGEST_MESSAGE = 2000
+# The control codes of terminals, the line ends of Unicode, and changes of the text's direction.
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _REASONS = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
@@ -31,7 +35,31 @@ class UserError(ValueError):
 
     The message says what is wrong, where, and how to fix it, in one or two sentences. The command
     line prints it and exits with status 2. In Python it is an ordinary exception.
+
+    Messages quote names and values of files and options. They are made printable here, so that
+    none of them can change a terminal or look like a second message.
     """
+
+    def __init__(self, message: str) -> None:
+        text = printable(message)
+        if len(text) > _LONGEST_MESSAGE:
+            half = _LONGEST_MESSAGE // 2
+            text = f"{text[:half]} … {text[-half:]}"
+        super().__init__(text)
+
+
+def printable(text: str) -> str:
+    """Return a text as one line without control characters; see :func:`escape_controls`."""
+    return escape_controls(" ".join(text.split("\n")))
+
+
+def escape_controls(text: str) -> str:
+    """Write control characters other than the line end as escapes, such as ``\\x1b``."""
+    return _CONTROL.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return ascii(match[0])[1:-1]
 
 
 class DivergedError(UserError):

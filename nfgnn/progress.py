@@ -5,12 +5,30 @@ All output goes to standard error, so that standard output stays free for result
 
 import time
 from types import TracebackType
+from typing import Any
 
 from rich import progress as rich_progress
 from rich.console import Console
+from rich.text import Text
+
+from nfgnn.errors import escape_controls
 
 _LINE_SECONDS = 10.0  # between two plain lines
 _REFRESH_SECONDS = 0.1  # between two updates of a live display
+
+
+class PlainConsole(Console):
+    """A console that prints texts as they are, with control characters escaped.
+
+    Names of graphs, classes and files may look like the markup or the emoji codes of rich, or
+    contain the control codes of a terminal.
+    """
+
+    def __init__(self, stderr: bool = False, quiet: bool = False) -> None:
+        super().__init__(stderr=stderr, quiet=quiet, markup=False, emoji=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(escape_controls(text), **options)
 
 
 class Progress:
@@ -32,7 +50,7 @@ class Progress:
 
     def __init__(self, label: str = "", quiet: bool = False) -> None:
         self.label = label
-        self.console = Console(stderr=True, quiet=quiet, markup=False, emoji=False)
+        self.console = PlainConsole(stderr=True, quiet=quiet)
         self.live = self.console.is_terminal and not quiet
         self.stage_seconds: dict[str, float] = {}
         """Time spent in every stage so far."""

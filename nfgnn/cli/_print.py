@@ -6,20 +6,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
 
 from nfgnn.json_text import json_text
+from nfgnn.progress import PlainConsole
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
-def console(stderr: bool = False) -> Console:
-    """Return a console that prints texts as they are.
-
-    Names of graphs, classes and files may look like the markup or the emoji codes of rich.
-    """
-    return Console(stderr=stderr, markup=False, emoji=False)
+def console(stderr: bool = False) -> PlainConsole:
+    """Return a console that prints texts as they are."""
+    return PlainConsole(stderr=stderr)
 
 
 def message(text: str) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from nfgnn.cli import options, values
 from nfgnn.cli._print import console, print_json
-from nfgnn.errors import writing
+from nfgnn.errors import printable, writing
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -77,7 +77,7 @@ def _write_template(folder: Path, json_: bool) -> None:
     if json_:
         print_json({"written": written})
     else:
-        print("written:", *written)
+        print(printable(f"written: {' '.join(written)}"))
 
 
 def _rows(root: Path | None) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from nfgnn.cli import names, options, values
 from nfgnn.cli._print import console, print_json, resumable
-from nfgnn.errors import UserError, writing
+from nfgnn.errors import UserError, printable, writing
 
 if TYPE_CHECKING:
     from nfgnn.store import Plan, Source, Store
@@ -159,7 +159,7 @@ def precompute(
     if json_:
         print_json(_summary(store, chosen, seconds, progress.stage_seconds))
     else:
-        print(f"{store.manifest.num_rows:,} rows written to {store.path}")
+        print(printable(f"{store.manifest.num_rows:,} rows written to {store.path}"))
 
 
 def _open_source(

@@ -7,7 +7,7 @@ import typer
 
 from nfgnn.cli import options
 from nfgnn.cli._print import print_json
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, printable
 
 app = typer.Typer()
 
@@ -51,8 +51,8 @@ def verify(
         print_json({"path": str(path), "kind": kind, "files": files, "damaged": listed})
     else:
         for name, problem in damaged.items():
-            print(f"{path / name}: {problem}")
-        print(_conclusion(path, kind, files, len(damaged)))
+            print(printable(f"{path / name}: {problem}"))
+        print(printable(_conclusion(path, kind, files, len(damaged))))
     if damaged:
         raise typer.Exit(2)
 

@@ -24,6 +24,7 @@ from nfgnn.data.load import (
     open_large,
     registered_name,
 )
+from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import few
 from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.new_nodes import load_new_nodes
@@ -68,6 +69,7 @@ __all__ = [
     "open_large",
     "registered_name",
     "representative_protocol",
+    "require_memory",
     "split",
     "write_template",
 ]

@@ -27,7 +27,10 @@ def check_weights(weight: np.ndarray, num_edges: int, where: str) -> np.ndarray:
     """
     weight = weight.reshape(-1).astype(np.float64)
     if len(weight) != num_edges:
-        raise UserError(f"{where}: there are {len(weight):,} weights for {num_edges:,} edges.")
+        raise UserError(
+            f"{where}: there are {len(weight):,} weights for {num_edges:,} edges; "
+            "give every edge one."
+        )
     invalid = ~((weight >= 0) & (weight <= MAX_WEIGHT))  # also true for NaN
     if invalid.any():
         edge = int(np.flatnonzero(invalid)[0])

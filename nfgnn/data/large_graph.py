@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nfgnn.data.external_sort import EdgeBlocks, Report, csr_on_disk
+from nfgnn.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,14 @@ class LargeGraph:
 
     def write_pattern(self, folder: Path, memory: int, self_loops: bool, report: Report) -> None:
         """Write the adjacency matrix in compressed rows: see :func:`nfgnn.data.csr_on_disk`."""
-        csr_on_disk(
-            self.edges, self.num_nodes, folder, memory=memory, self_loops=self_loops, report=report
-        )
+        try:
+            csr_on_disk(
+                self.edges,
+                self.num_nodes,
+                folder,
+                memory=memory,
+                self_loops=self_loops,
+                report=report,
+            )
+        except UserError as error:
+            raise UserError(f"{self.source}: {error}") from None

@@ -27,7 +27,7 @@ from nfgnn.data.readers.tables import estimate_bytes, find_table
 from nfgnn.data.registry import REGISTRY, Entry, canonical_name, names
 from nfgnn.data.synthetic import mixed_graph
 from nfgnn.data.validate import check_graph
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, system_error
 from nfgnn.files import expand_user, require_regular_file
 
 _FILE_READERS: dict[str, Callable[[Path], Data]] = {
@@ -189,7 +189,10 @@ def _load_named(name: str, root: str | Path | None, options: dict[str, Any]) -> 
         except TypeError as error:
             raise UserError(f"mixed: {str(error).removeprefix('mixed_graph() ')}") from None
     if options:
-        raise UserError(f"{name} has no option {next(iter(options))!r}.")
+        raise UserError(
+            f"{name} has no option {next(iter(options))!r}; leave it out: columns are chosen for "
+            "tables only."
+        )
     if name == "karate":
         return check_graph(KarateClub()[0], name=name, metric="accuracy")
     return _load_entry(REGISTRY[name], root)
@@ -257,8 +260,12 @@ def _load_path(
             data = _FILE_READERS[suffix](path)
     except UserError:
         raise
+    except PermissionError as error:
+        raise system_error(error, path) from None
     except Exception as error:  # a damaged file can fail in any way
-        raise UserError(f"{path.name}: cannot be read as a graph: {first_line(error)}") from None
+        raise UserError(
+            f"{path.name}: cannot be read as a graph: {first_line(error)}; create the file again."
+        ) from None
     name = path.stem or path.resolve().stem
     return check_graph(data, name=name, need_labels=need_labels, where=path.name or given)
 

@@ -5,6 +5,7 @@ A file of a few bytes can declare an array of any size. Readers compare before t
 
 import math
 import os
+import resource
 from pathlib import Path
 
 from nfgnn.errors import UserError
@@ -33,7 +34,7 @@ def require_memory(num_bytes: int, where: str) -> None:
 
 def available_memory() -> float:
     """Return the bytes that this process can still allocate, infinity if that is unknown."""
-    return min(_of_machine(), _of_container())
+    return min(_of_machine(), _of_container(), _of_process())
 
 
 def _of_machine() -> float:
@@ -47,6 +48,16 @@ def _of_machine() -> float:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):
         return math.inf
+
+
+def _of_process() -> float:
+    """Return what is left of the limit that ``ulimit -v`` sets."""
+    try:
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (OSError, ValueError, AttributeError):
+        return math.inf
+    return math.inf if limit == resource.RLIM_INFINITY else max(0, limit - used)
 
 
 def _of_container() -> float:

@@ -20,7 +20,9 @@ class SeveralErrors(UserError):
         lines = [f"{i}. {text}" for i, text in enumerate(self.messages[:_SHOWN], start=1)]
         if len(self.messages) > _SHOWN:
             lines.append(f"… and {len(self.messages) - _SHOWN} more")
-        super().__init__("\n".join([f"{len(self.messages)} errors:", *lines]))
+        title = f"{len(self.messages)} errors:"
+        super().__init__(title)
+        self.args = ("\n".join([title, *lines]),)  # a message is one line otherwise
 
 
 class Problems:

@@ -1,8 +1,9 @@
 """The cache of processed graphs, so that raw files are parsed once.
 
 A processed graph is a file of plain tensors in the cache folder. Its name contains a hash of the
-raw files' content and of the format, so a changed file is always read again. An unreadable or
-unwritable cache never fails a load.
+raw files' content and of the format, so a changed file is always read again. A checksum beside it
+reveals damage; it is compared when the times of the file have changed. An unreadable or unwritable
+cache never fails a load.
 """
 
 import contextlib
@@ -15,7 +16,9 @@ import torch
 from torch_geometric.data import Data
 
 from nfgnn.data.paths import cache_folder
+from nfgnn.data.published import file_identity, is_settled
 from nfgnn.data.registry import Entry
+from nfgnn.files import atomic_write
 
 _FORMAT = 2  # increase it when validation or a reader changes its result
 
@@ -26,6 +29,8 @@ def load_processed(entry: Entry, hashes: list[str]) -> Data | None:
     if not path.is_file():
         return None
     try:
+        if not _is_intact(path):
+            return None
         with warnings.catch_warnings(), torch.sparse.check_sparse_tensor_invariants():
             warnings.simplefilter("ignore", UserWarning)  # CSR tensors are in beta
             return Data.from_dict(torch.load(path, weights_only=True))
@@ -40,9 +45,34 @@ def save_processed(entry: Entry, hashes: list[str], data: Data) -> None:
     with contextlib.suppress(OSError, RuntimeError):
         path.parent.mkdir(parents=True, exist_ok=True)
         torch.save(data.to_dict(), partial)
+        atomic_write(_checksum_file(path), _sha256(partial))
         partial.replace(path)
     with contextlib.suppress(OSError):
         partial.unlink(missing_ok=True)
+
+
+def _is_intact(path: Path) -> bool:
+    """Compare a file with its checksum, if it has changed since the last comparison."""
+    expected, *verified = _checksum_file(path).read_text().split()
+    stat = path.stat()
+    signature = file_identity(stat)
+    if verified == [signature]:
+        return True
+    if _sha256(path) != expected:
+        return False
+    if is_settled(stat):
+        with contextlib.suppress(OSError):
+            atomic_write(_checksum_file(path), f"{expected} {signature}")
+    return True
+
+
+def _checksum_file(path: Path) -> Path:
+    return path.with_suffix(".sha256")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _path(entry: Entry, hashes: list[str]) -> Path:

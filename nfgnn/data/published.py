@@ -62,6 +62,17 @@ def check_raw_files(entry: Entry, folder: Path) -> list[str]:
     return hashes
 
 
+def file_identity(stat: os.stat_result) -> str:
+    """Return a text that changes whenever a file is changed or replaced."""
+    parts = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    return "-".join(map(str, parts))
+
+
+def is_settled(stat: os.stat_result) -> bool:
+    """Whether the next change of a file will change its :func:`file_identity`."""
+    return time.time() - stat.st_ctime > _SETTLED
+
+
 def _differs(entry: Entry, path: Path, found: str) -> UserError:
     if path.is_relative_to(cache_folder()):
         fix = "Remove the file, and the next load downloads it again."
@@ -77,11 +88,8 @@ def _differs(entry: Entry, path: Path, found: str) -> UserError:
 def _content_hashes(entry: Entry, folder: Path, stats: list[os.stat_result]) -> list[str]:
     """Return the SHA-256 of every raw file, from the cache folder if no file has changed."""
     # Device and inode identify a file, so its path is not needed.
-    signature = [
-        (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-        for stat in stats
-    ]
-    digest = hashlib.sha256(repr(signature).encode()).hexdigest()
+    signature = " ".join(file_identity(stat) for stat in stats)
+    digest = hashlib.sha256(signature.encode()).hexdigest()
     remembered = cache_folder() / "hashes" / f"{entry.name}-{digest[:32]}.txt"
     try:
         hashes = remembered.read_text().split()
@@ -90,7 +98,7 @@ def _content_hashes(entry: Entry, folder: Path, stats: list[os.stat_result]) -> 
     if len(hashes) == len(stats):
         return hashes
     hashes = [_sha256(folder / file) for file in entry.required]
-    if time.time() - max(stat.st_ctime for stat in stats) > _SETTLED:
+    if all(is_settled(stat) for stat in stats):
         _remember(hashes, remembered)
     return hashes
 

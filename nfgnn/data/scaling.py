@@ -96,6 +96,21 @@ class FeatureScaling:
         """Return the scaling with the tensors of :meth:`tensors`."""
         return cls(how, **tensors)
 
+    def check(self, num_features: int) -> None:
+        """Raise :class:`ValueError` if the tensors do not fit each other or the features."""
+        shape = (num_features,)
+        columns = (self.mean, self.deviation, self.logarithm, self.weight)
+        right = all(values is None or values.shape == shape for values in columns)
+        if self.how == "standard":
+            right &= self.mean is not None and self.deviation is not None
+        right &= (self.imputed is None) == (self.median is None)
+        if self.imputed is not None and self.median is not None:
+            right &= self.imputed.shape == (2, *self.median.shape)
+            right &= not self.imputed.is_floating_point()
+            right &= bool(((self.imputed >= 0) & (self.imputed < num_features)).all())
+        if not right:
+            raise ValueError(f"the statistics of the scaling do not fit {num_features} features")
+
     def tensors(self) -> dict[str, Tensor]:
         """Return the fitted tensors by their name."""
         return {key: value for key, value in vars(self).items() if isinstance(value, Tensor)}

@@ -105,7 +105,9 @@ def _as_array(value: Any, key: str, where: str, kinds: str = "biuf") -> np.ndarr
         array = _tensor_to_array(value) if isinstance(value, Tensor) else np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
         reason = first_line(error, 120)
-        raise UserError(f"{where}: `{key}` cannot be read as an array: {reason}") from None
+        raise UserError(
+            f"{where}: `{key}` cannot be read as an array: {reason}; use numbers in one array."
+        ) from None
     if array.dtype.kind not in kinds:
         raise UserError(f"{where}: `{key}` has type {array.dtype}; numbers are required.")
     return array
@@ -148,17 +150,20 @@ def _count_nodes(data: Data, where: str) -> int:
             f"{where}: `num_nodes` is a {type(stated).__name__}; a whole number is required."
         )
     if num_nodes <= 0:
-        raise UserError(f"{where}: the graph has no nodes.")
+        raise UserError(f"{where}: the graph has no nodes; add some.")
     # Compared before anything is allocated for the stated number.
     num_features = (*_shape(data.get("x")), num_nodes)[0]
     num_labels = (*_shape(data.get("y")), num_nodes)[0]
     if num_features != num_nodes:
         raise UserError(
             f"{where}: there are features for {num_features:,} nodes, "
-            f"but the graph has {num_nodes:,} nodes."
+            f"but the graph has {num_nodes:,} nodes; give every node one row."
         )
     if num_labels != num_nodes:
-        raise UserError(f"{where}: there are {num_labels:,} labels for {num_nodes:,} nodes.")
+        raise UserError(
+            f"{where}: there are {num_labels:,} labels for {num_nodes:,} nodes; give every node "
+            "one label, -1 if it is unknown."
+        )
     return num_nodes
 
 
@@ -194,7 +199,7 @@ def _check_edges(data: Data, num_nodes: int, where: str) -> np.ndarray:
         end, edge = np.argwhere((edges < 0) | (edges >= num_nodes))[0]
         raise UserError(
             f"{where}: edge {edge} (counted from 0) contains node {edges[end, edge]}, but the "
-            f"{num_nodes:,} nodes are numbered 0 … {num_nodes - 1}."
+            f"{num_nodes:,} nodes are numbered 0 … {num_nodes - 1}; correct the edge."
         )
     return edges
 
@@ -293,7 +298,7 @@ def _check_masks(
         return masks
     if len({mask.shape for mask in masks.values()}) > 1:
         shapes = ", ".join(f"{key} {list(mask.shape)}" for key, mask in masks.items())
-        raise UserError(f"{where}: the masks differ in shape: {shapes}.")
+        raise UserError(f"{where}: the masks differ in shape: {shapes}; use the same for all.")
     times = torch.stack(list(masks.values())).sum(dim=0)
     if int(times.max()) > 1:
         node = int((times > 1).nonzero()[0, 0])

@@ -21,7 +21,7 @@ from nfgnn.checksums import (
     refuse_damaged_files,
     write_checksums,
 )
-from nfgnn.data import FeatureScaling, TableEncoding
+from nfgnn.data import SCALINGS, FeatureScaling, TableEncoding
 from nfgnn.errors import DivergedError, UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_folder, refuse_foreign_files
@@ -35,6 +35,7 @@ from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.mask_split import single_graph
 from nfgnn.training.metrics import count_classes, resolve_metric
 from nfgnn.training.minibatch import fit_rows
+from nfgnn.training.model_size import CheckedAllocation
 from nfgnn.training.presets import read_preset_file
 from nfgnn.training.whole_graph import fit
 
@@ -48,6 +49,7 @@ _MARKER = {"kind": "nfgnn model", "format": 2}
 """Fields of ``classifier.json``. Models without them were written before there were checksums."""
 _SCALING = "scaling."
 """Prefix of the tensors of the feature scaling."""
+_SMALL = 2**20  # bytes; buffers of a model that are not among its weights
 _REMEDY = "train the model again, or restore the file from a copy"
 
 
@@ -465,17 +467,19 @@ class NodeClassifier:
                 if key.startswith(_SCALING)
             }
             self.scaling_ = FeatureScaling.from_tensors(description["scaling"], fitted)
-            self._build(
-                description["num_features"], description["num_classes"], description["num_nodes"]
-            )
             prefix = "model."
             state = {
                 key.removeprefix(prefix): value
                 for key, value in tensors.items()
                 if key.startswith(prefix)
             }
+            sizes = [description[name] for name in ("num_features", "num_classes", "num_nodes")]
+            _check_names(description)
+            self.scaling_.check(sizes[0])
+            with CheckedAllocation(_at_most_twice(state)):
+                self._build(*sizes)
             self.model_.load_state_dict(state)
-        except (ValueError, KeyError, TypeError, RuntimeError) as error:
+        except (ValueError, KeyError, TypeError, RuntimeError, OverflowError) as error:
             raise UserError(
                 f"{folder} is not a saved model of this version, or it is damaged: {error}; "
                 f"{_REMEDY}"
@@ -547,7 +551,9 @@ def _read_description(folder: Path) -> dict[str, Any]:
     """Read ``classifier.json`` and check that it describes a model."""
     path = folder / "classifier.json"
     if not path.is_file():
-        raise UserError(f"{folder} is not a saved model: classifier.json is missing")
+        raise UserError(
+            f"{folder} is not a saved model: classifier.json is missing; pass the folder of one"
+        )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         kind = content.get("kind", _MARKER["kind"])
@@ -557,6 +563,29 @@ def _read_description(folder: Path) -> dict[str, Any]:
     except (ValueError, AttributeError, RecursionError) as error:
         raise UserError(f"{path}: is damaged ({error}); {_REMEDY}") from None
     raise UserError(f"{path}: does not describe a model, or is damaged; {_REMEDY}")
+
+
+def _at_most_twice(state: dict[str, Tensor]) -> Callable[[int], None]:
+    """Return a check that a model is not much larger than its weights, before it is built."""
+    expected = sum(value.numel() * value.element_size() for value in state.values())
+
+    def check(num_bytes: int) -> None:
+        if num_bytes > 2 * expected + _SMALL:
+            raise ValueError("the sizes in classifier.json exceed those of weights.safetensors")
+
+    return check
+
+
+def _check_names(description: dict[str, Any]) -> None:
+    """Check the fields that the shapes of the weights do not confirm."""
+    for key, count in (("class_names", "num_classes"), ("feature_names", "num_features")):
+        names = description[key]
+        if names and (not isinstance(names, list) or len(names) != description[count]):
+            raise ValueError(f"{key} is not a list of {description[count]} names")
+        if not all(isinstance(name, str) for name in names or []):
+            raise ValueError(f"{key} holds something else than names")
+    if not isinstance(description["seed"], int) or description["scaling"] not in SCALINGS:
+        raise ValueError("seed or scaling are not those of a model")
 
 
 def _read_weights(path: Path) -> dict[str, Tensor]:

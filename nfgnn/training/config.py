@@ -7,10 +7,12 @@ from typing import Any
 
 from torch_geometric.data import Data
 
+from nfgnn.data import require_memory
 from nfgnn.errors import UserError, suggestion
 from nfgnn.nn import GATES, NodeModel, find_model
 from nfgnn.training.criterion import BY_LOSS, resolve_select
 from nfgnn.training.metrics import AUTO, resolve_metric
+from nfgnn.training.model_size import CheckedAllocation
 from nfgnn.training.presets import PresetFile, is_preset_file, preset, read_preset_file
 from nfgnn.training.settings import check_setting
 
@@ -166,12 +168,21 @@ class RunConfig:
 
         ``num_nodes`` is passed to models with weights per node only, such as LINK.
         """
+        where = f"{self.model} with these settings"
         constructor = find_model(self.model).model
         sizes = {}
         if "num_nodes" in inspect.signature(constructor).parameters:
             sizes["num_nodes"] = num_nodes
+
+        def check(num_bytes: int) -> None:
+            # Gradients and the two moments of Adam take as much as the weights.
+            require_memory(4 * num_bytes, where)
+
         try:
-            return constructor(num_features, num_classes, **sizes, **self.hyper)
+            with CheckedAllocation(check):
+                return constructor(num_features, num_classes, **sizes, **self.hyper)
+        except UserError:
+            raise
         except ValueError as error:
             raise UserError(f"{self.model}: {error}") from error
 

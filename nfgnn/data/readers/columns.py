@@ -138,7 +138,8 @@ def split_codes(column: pa.ChunkedArray, name: str, file: str, rows_before: int 
         if word not in _SPLIT_WORDS and word not in missing:
             row = rows_before + pc.index(encoded.indices, code).as_py() + 1
             raise UserError(
-                f"{file}: row {row}, column {name!r}: {word!r} is not train, val, test or empty."
+                f"{file}: row {row}, column {name!r}: {word!r} is not train, val, test or empty; "
+                "use one of them."
             )
         codes.append(_SPLIT_WORDS.get(word, -1))
     # A null gets the last entry of the table.
@@ -170,7 +171,10 @@ def _parse(column: pa.ChunkedArray, name: str, file: str, what: str) -> pa.Chunk
                 f"column without another meaning is a {what}: encode it, or pass "
                 f"--column drop={name}."
             ) from None
-    raise UserError(f"{file}: column {name!r} of type {column.type} cannot be used as a {what}.")
+    raise UserError(
+        f"{file}: column {name!r} of type {column.type} cannot be used as a {what}; "
+        f"convert it to numbers, or pass --column drop={name}."
+    )
 
 
 def unfold_lists(table: pa.Table, names: list[str], file: str) -> pa.Table:
@@ -187,7 +191,8 @@ def unfold_lists(table: pa.Table, names: list[str], file: str) -> pa.Table:
             lengths = set(pc.list_value_length(array).to_pylist())
         except pa.ArrowNotImplementedError:
             raise UserError(
-                f"{file}: column {name!r} of type {array.type} cannot be used as a feature."
+                f"{file}: column {name!r} of type {array.type} cannot be used as a feature; "
+                f"convert it to numbers, or pass --column drop={name}."
             ) from None
         if len(lengths) != 1 or None in lengths:
             raise UserError(

@@ -36,7 +36,10 @@ def csr_from_parts(parts: Sequence[np.ndarray], where: str) -> Any:
         and (len(indices) == 0 or (indices.min() >= 0 and indices.max() < num_columns))
     )
     if not valid:
-        raise UserError(f"{where}: data, indices, indptr and shape do not describe a CSR matrix.")
+        raise UserError(
+            f"{where}: data, indices, indptr and shape do not describe a CSR matrix; "
+            "create the file again."
+        )
     return sparse.csr_array((values, indices, indptr), shape=(num_rows, num_columns))
 
 

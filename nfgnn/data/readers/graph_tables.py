@@ -78,7 +78,7 @@ def graph_from_tables(
         encoding: how an earlier table was encoded, for a graph to predict on.
     """
     if nodes.num_rows == 0:
-        raise UserError(f"{nodes_file}: there are no rows, so the graph has no nodes.")
+        raise UserError(f"{nodes_file}: there are no rows, so the graph has no nodes; add some.")
     problems = Problems()
     data = Data()
     # Features and edges are most of the work, and independent of each other.
@@ -190,7 +190,7 @@ def _count_features(nodes: Path, names: list[str]) -> int:
         )
     for batch in read_batches(nodes, names, 1):
         return len(feature_matrix(batch, names, nodes.name)[1])
-    raise UserError(f"{nodes.name}: there are no rows, so the graph has no nodes.")
+    raise UserError(f"{nodes.name}: there are no rows, so the graph has no nodes; add some.")
 
 
 def _read_labels(
@@ -259,7 +259,7 @@ def _row_numbers(column: pa.ChunkedArray, row: int, name: str, file: str) -> np.
         gaps = " with gaps" if column.null_count else ""
         raise UserError(
             f"{file}: column {name!r} after row {row} has type {column.type}{gaps}; the edges of a "
-            "graph that exceeds the memory are whole row numbers."
+            "graph that exceeds the memory must be whole row numbers."
         )
     values: np.ndarray = column.to_numpy()
     return values

@@ -17,10 +17,10 @@ import numpy as np
 
 from nfgnn.data.external_sort import EdgeBlocks
 from nfgnn.data.features import find_nonfinite, nonfinite_error
-from nfgnn.data.messages import first_line
+from nfgnn.data.messages import few, first_line
 from nfgnn.data.paths import cache_folder, file_signature
 from nfgnn.data.readers.npz_members import read_header
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, system_error
 from nfgnn.files import require_regular_file
 
 
@@ -37,7 +37,8 @@ def map_member(path: Path, key: str, scratch: Path) -> np.ndarray:
         with zipfile.ZipFile(path) as archive:
             if f"{key}.npy" not in archive.namelist():
                 raise UserError(
-                    f"{path}: there is no key {key!r} (found: {', '.join(archive.namelist())})."
+                    f"{path}: there is no key {key!r} (found: {few(archive.namelist())}), which a "
+                    "graph that exceeds the memory needs; save the array under this name."
                 )
             info = archive.getinfo(f"{key}.npy")
             if info.compress_type == zipfile.ZIP_STORED:
@@ -52,7 +53,7 @@ def map_member(path: Path, key: str, scratch: Path) -> np.ndarray:
     except UserError:
         raise
     except OSError as error:  # a full disk or a file without permission is not damaged
-        raise UserError(f"{path}: cannot be read or unpacked: {first_line(error)}") from None
+        raise system_error(error, path) from None
     except Exception as error:  # a damaged file can fail in any way
         raise UserError(
             f"{path}: the key {key!r} is damaged ({first_line(error)}); create or download the "
@@ -119,7 +120,10 @@ def _map_stored(path: Path, info: zipfile.ZipInfo) -> np.ndarray | None:
         shape, fortran, dtype = read_header(file)
         start = file.tell()
     if dtype.hasobject:
-        raise UserError(f"{path}: {info.filename} contains Python objects, which are not loaded.")
+        raise UserError(
+            f"{path}: {info.filename} contains Python objects, which are not loaded; "
+            "save numbers or text."
+        )
     if dtype.itemsize == 0 or start % dtype.itemsize:
         return None
     shape = shape[::-1] if fortran else shape

@@ -100,6 +100,6 @@ def _features(
         listed = f"; missing: {', '.join(missing[:5])}" if missing else ""
         raise UserError(
             f"{file}: the graph has {graph.num_features} features, "
-            f"the new nodes have {len(found)}{listed}"
+            f"the new nodes have {len(found)}{listed}; use the columns of the graph"
         )
     return x[:, [found.index(name) for name in wanted]], notes

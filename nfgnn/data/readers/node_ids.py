@@ -106,4 +106,7 @@ def _comparable(array: pa.Array, name: str, file: str, rows_before: int = 0) -> 
 def _refuse_missing(missing: pa.Array, name: str, file: str, rows_before: int) -> None:
     row = pc.index(missing, True).as_py()
     if row >= 0:
-        raise UserError(f"{file}: row {rows_before + row + 1}, column {name!r}: the id is missing.")
+        raise UserError(
+            f"{file}: row {rows_before + row + 1}, column {name!r}: the id is missing; "
+            "give every row an id."
+        )

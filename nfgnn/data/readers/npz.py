@@ -139,7 +139,7 @@ def _edges(arrays: dict[str, np.ndarray], path: Path) -> tuple[np.ndarray, np.nd
         return np.stack([adjacency.row, adjacency.col]).astype(np.int64), None
     raise UserError(
         f"{name}: there is no key 'edges' (found: {few(list(member_sizes(path))) or 'none'}); "
-        f"the keys are {_KEYS}."
+        f"use the keys {_KEYS}."
     )
 
 
@@ -158,7 +158,7 @@ def _sparse(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Any:
     for part in _CSR_PARTS:
         key = prefix + part
         if key not in arrays:
-            raise UserError(f"{name}: the key {key!r} of a sparse matrix is missing.")
+            raise UserError(f"{name}: the key {key!r} of a sparse matrix is missing; add it.")
         parts.append(_numeric(arrays[key], key, name))
     return csr_from_parts(parts, f"{name}: {prefix or 'the sparse matrix'}")
 

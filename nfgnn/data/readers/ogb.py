@@ -22,6 +22,7 @@ from nfgnn.data.paths import files_fingerprint
 from nfgnn.data.readers.mapped_arrays import edge_blocks, map_member, row_blocks, scratch_folder
 from nfgnn.errors import UserError
 
+_AGAIN = "remove the folder and load the data set again to download it."
 _PAPERS = "ogbn-papers100m"
 
 
@@ -97,7 +98,10 @@ def _split_masks(folder: Path, files: tuple[str, ...], num_nodes: int) -> dict[s
     for key, file in zip(("train_mask", "val_mask", "test_mask"), files[-3:]):
         nodes = _read_matrix(folder / file, pa.int64())[:, 0]
         if len(nodes) and (nodes.min() < 0 or nodes.max() >= num_nodes):
-            raise UserError(f"{file}: contains node {nodes.max()}, but there are {num_nodes:,}.")
+            raise UserError(
+                f"{folder / file}: contains node {nodes.max()}, but the graph has {num_nodes:,} "
+                f"nodes; {_AGAIN}"
+            )
         masks[key] = np.zeros(num_nodes, dtype=bool)
         masks[key][nodes] = True
     return masks
@@ -109,5 +113,5 @@ def _read_matrix(path: Path, dtype: pa.DataType) -> np.ndarray:
         table = csv.read_csv(path, csv.ReadOptions(autogenerate_column_names=True))
         columns = [column.cast(dtype).to_numpy() for column in table.itercolumns()]
     except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{path}: cannot be read: {first_line(error)}") from None
+        raise UserError(f"{path}: cannot be read: {first_line(error)}; {_AGAIN}") from None
     return np.stack(columns, axis=1)

@@ -60,4 +60,7 @@ def _safetensors(path: Path) -> object:
     try:
         return load_file(path)
     except SafetensorError as error:
-        raise UserError(f"{path.name}: cannot be read as safetensors: {error}") from None
+        raise UserError(
+            f"{path.name}: cannot be read as safetensors: {first_line(error)}; create the file "
+            "again."
+        ) from None

@@ -14,7 +14,7 @@ from pyarrow import csv, parquet
 
 from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import first_line
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, system_error
 
 ENDINGS = (".parquet", ".csv", ".tsv")
 _HEADER_BYTES = 2**20  # longer header lines are cut off
@@ -26,8 +26,9 @@ def find_table(folder: Path, stem: str) -> Path:
     found = [path for path in candidates if path.is_file()]
     if not found:
         raise UserError(
-            f"{folder}: there is no {stem}.csv or {stem}.parquet; a graph is a folder with "
-            "nodes.csv (columns id, label and features) and edges.csv (columns source, target)."
+            f"{folder}: there is no {stem}.csv or {stem}.parquet; create it: a graph is a folder "
+            "with nodes.csv (columns id, label and features) and edges.csv (columns source, "
+            "target)."
         )
     if len(found) > 1:
         raise UserError(
@@ -112,10 +113,14 @@ def _errors_name(path: Path) -> Iterator[None]:
         yield
     except UserError:
         raise
+    except PermissionError as error:
+        raise system_error(error, path) from None
     except (pa.ArrowException, OSError, ValueError) as error:
         kind = "Parquet" if path.suffix == ".parquet" else "CSV"
         reason = first_line(error, 300)
-        raise UserError(f"{path.name}: cannot be read as {kind}: {reason}") from None
+        raise UserError(
+            f"{path.name}: cannot be read as {kind}: {reason}; correct the file or create it again."
+        ) from None
 
 
 def _csv_header(path: Path) -> tuple[list[str], str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from nfgnn.errors import UserError
-from nfgnn.files import atomic_write
+from nfgnn.files import atomic_write, require_regular_file
 from nfgnn.training.records.database import Records
 from nfgnn.training.records.record import Record, digest, up_to_date
 
@@ -76,8 +76,12 @@ def merge_records(records: Records, path: Path) -> int:
         with Records(path) as other:
             return records.add(other.all())
     try:
+        for part in _parts(path):
+            require_regular_file(part)
         return records.add(readers[path.suffix](path))
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+    except UserError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
         raise UserError(
             f"{path} does not hold records, or it is damaged ({error}): export it again"
         ) from None
@@ -90,7 +94,7 @@ def open_records(database: Path) -> Records:
     """
     records = Records(database)
     for path in (database.with_suffix(".parquet"), database.with_suffix(".csv")):
-        parts = [path, _configs_file(path)] if path.suffix == ".csv" else [path]
+        parts = _parts(path)
         if not all(part.is_file() for part in parts):
             continue
         content = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()
@@ -220,6 +224,11 @@ def _configs(runs: Iterable[Record]) -> dict[str, dict[str, Any]]:
 
 def _config_digest(config: Mapping[str, Any]) -> str:
     return digest(dict(config))[:12]
+
+
+def _parts(path: Path) -> list[Path]:
+    """Return the files that hold the records of ``path``."""
+    return [path, _configs_file(path)] if path.suffix == ".csv" else [path]
 
 
 def _configs_file(path: Path) -> Path:

@@ -1,0 +1,50 @@
+"""Write checksums anew after a mutation, as a careful attacker would."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from nfgnn.checksums import SUMS, write_checksums
+
+
+def seal_folder(folder: Path) -> None:
+    """Write the checksums of a saved model or run folder anew."""
+    seeds = [path for path in sorted(folder.glob("seed-*")) if path.is_dir()]
+    for seed in seeds:
+        _seal(seed)
+    _seal(folder)
+
+
+def _seal(folder: Path) -> None:
+    """Write the checksums of all files but pictures, as for a folder without a mutation."""
+    if (folder / SUMS).is_file():
+        files = [path for path in folder.iterdir() if path.is_file() and path.suffix != ".png"]
+        sums = [path / SUMS for path in folder.glob("seed-*") if (path / SUMS).is_file()]
+        names = [str(path.relative_to(folder)) for path in (*files, *sums) if path.name != SUMS]
+        names += [str(path.relative_to(folder)) for path in sums]
+        write_checksums(folder, sorted(set(names)))
+
+
+def seal_store(folder: Path) -> None:
+    """Write the checksum of a manifest anew."""
+    path = folder / "manifest.json"
+    if not path.is_file():  # the mutation has replaced it by a pipe or a device
+        return
+    try:
+        content = json.loads(path.read_text())
+        content.pop("checksum", None)
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        path.write_text(json.dumps({**content, "checksum": digest}))
+    except (ValueError, AttributeError, OSError):
+        return  # the mutation has left no JSON object
+
+
+def remove_seals(folder: Path) -> None:
+    """Turn a run folder, model or store into one that older versions have written."""
+    for path in folder.rglob(SUMS):
+        path.unlink()
+    for path in folder.rglob("*.json"):
+        content = json.loads(path.read_text())
+        for key in ("kind", "checksum", "samples"):
+            content.pop(key, None)
+        path.write_text(json.dumps(content))
