@@ -226,6 +226,8 @@ def _print_summary(summary: dict[str, Any], files: dict[str, Path]) -> None:
     if "class_counts" in summary:
         for line in _split_lines(summary):
             output.print(line, highlight=False)
+    if "features" in summary:
+        output.print(f"Features: {summary['features']}.", highlight=False)
     width = max(len(what) for what in files) + 2
     for what, path in files.items():
         output.print(f"{what:{width}}{path}", highlight=False)

@@ -26,18 +26,18 @@ class FeatureScaling:
       with the mean and standard deviation of every column over all nodes. Rows have a norm of about
       one. Constant columns become zero.
     - ``raw``: features as they are.
-    - ``auto``: ``row`` for bags of words, counts and indicators, else ``standard`` by the kind of
-      each column.
+    - ``auto``: ``row`` for bags of words and counts, else by the kind of each column.
 
     ``auto`` looks at the features of the training nodes only. It is ``row`` if no feature is
     negative, at most half of them are not zero, and columns of numbers (mostly not zero, and not
-    only 0 and 1) hold at most a tenth of their sum. Otherwise
+    only 0 and 1) hold at most a tenth of their sum. One-hot categories, which have the same number
+    of ones in every row and zeros elsewhere, are only divided by their norm. Otherwise
 
     - columns of 0 and 1 stay as they are;
     - columns with heavy tails are replaced by their signed logarithm
       :math:`\mathrm{sign}(x) \log(1 + |x|)`: those of a skewness above 2 that it reduces;
     - these and all other columns are standardised and clipped as above;
-    - columns that are constant on the training nodes become zero;
+    - columns of another constant become zero;
     - one factor for all columns gives the rows a norm of about one.
 
     Features that were missing in a table are first replaced by the median of the training nodes.
@@ -51,7 +51,7 @@ class FeatureScaling:
     logarithm: Tensor | None = None
     """Which columns are replaced by their signed logarithm."""
     weight: Tensor | None = None
-    """What every column is multiplied by at last."""
+    """What every column is multiplied by at last, or one factor for ``raw``."""
     imputed: Tensor | None = None
     """Columns with gaps, and the columns that mark their gaps, ``[2, gaps]``."""
     median: Tensor | None = None
@@ -85,7 +85,7 @@ class FeatureScaling:
         if how == "auto":
             rows = _training_rows(x, train_mask)
             if _is_bag_of_words(rows):
-                return cls("row", **filled)
+                return _fit_bag_of_words(rows, filled)
             return _fit_columns(rows.to_dense(), filled)
         if how == "standard":
             return _fit_standard(x.to_dense(), filled)
@@ -129,7 +129,7 @@ class FeatureScaling:
             assert self.median is not None
             x = _impute(x, self.imputed, self.median)
         if self.how == "raw":
-            return x
+            return x if self.weight is None else x * float(self.weight)
         if self.how == "standard":
             return self._standardise(x.to_dense())
         if x.layout == torch.strided:
@@ -156,7 +156,8 @@ class FeatureScaling:
         if self.how == "row":
             return f"every row is divided by its sum{gaps}"
         if self.how == "raw":
-            return f"as they are{gaps}"
+            factor = "" if self.weight is None else f", multiplied by {float(self.weight):.3g}"
+            return f"as they are{factor}{gaps}"
         if self.weight is None or self.logarithm is None:
             return f"all columns standardised{gaps}"
         assert self.mean is not None
@@ -174,6 +175,18 @@ class FeatureScaling:
         if constant.any():
             parts.append(f"{counted(int(constant.sum()), 'constant column')} left out")
         return ", ".join(parts) + gaps
+
+
+def _fit_bag_of_words(rows: Tensor, filled: Mapping[str, Tensor]) -> FeatureScaling:
+    """Tell words and counts from one-hot categories."""
+    values = rows if rows.layout == torch.strided else rows.values()
+    # A row of k ones has the norm √k. Words would differ in number from row to row.
+    ones = rows.sum(1) if rows.layout == torch.strided else _csr_row_sums(rows)
+    if bool(((values != 0) & (values != 1)).any()) or bool((ones != ones[0]).any()):
+        return FeatureScaling("row", **filled)
+    if float(ones[0]) <= 1:
+        return FeatureScaling("raw", **filled)
+    return FeatureScaling("raw", weight=ones[0].rsqrt(), **filled)
 
 
 def _fit_columns(rows: Tensor, filled: Mapping[str, Tensor]) -> FeatureScaling:
@@ -205,8 +218,9 @@ def _fit_standard(x: Tensor, filled: Mapping[str, Tensor]) -> FeatureScaling:
 def _column_statistics(rows: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Return mean, deviation, whether to take logarithms, mean square after scaling, constancy."""
     x = rows.double()
-    constant = (x == x[:1]).all(0)
     indicator = _only_zero_and_one(x)
+    # A category without a training node may still occur among their neighbours.
+    constant = ~indicator & (x == x[:1]).all(0)
     log = _signed_logarithm(x)
     skewness = _skewness(x)
     heavy = ~indicator & (skewness > _HEAVY_TAIL) & (_skewness(log) < skewness)
@@ -296,8 +310,15 @@ def _impute(x: Tensor, imputed: Tensor, median: Tensor) -> Tensor:
 
 def _scale_csr_rows(x: Tensor) -> Tensor:
     crow = x.crow_indices()
-    values = x.values()
-    row = torch.repeat_interleave(torch.arange(x.shape[0], device=x.device), crow.diff())
-    norm = values.new_zeros(x.shape[0]).index_add_(0, row, values.abs())[row]
-    scaled = values / torch.where(norm > 0, norm, 1.0)
+    norm = torch.repeat_interleave(_csr_row_sums(x), crow.diff())
+    scaled = x.values() / torch.where(norm > 0, norm, 1.0)
     return torch.sparse_csr_tensor(crow, x.col_indices(), scaled, x.shape, check_invariants=False)
+
+
+def _csr_row_sums(x: Tensor) -> Tensor:
+    """Return the sum of absolute values of every row."""
+    values = x.values()
+    row = torch.repeat_interleave(
+        torch.arange(x.shape[0], device=x.device), x.crow_indices().diff()
+    )
+    return values.new_zeros(x.shape[0]).index_add_(0, row, values.abs())

@@ -107,7 +107,7 @@ def test_auto_depends_on_the_training_nodes_only(sparse: bool, words: bool) -> N
 def test_large_numbers_beside_categories_are_not_a_bag_of_words() -> None:
     categories = torch.eye(12)[torch.arange(240) % 12]
     income = 1000 * torch.arange(240.0)[:, None]
-    assert FeatureScaling.fit(categories).how == "row"
+    assert FeatureScaling.fit(categories).how == "raw"
     assert FeatureScaling.fit(torch.cat([categories, income], dim=1)).how == "standard"
     # A few frequent words with counts do not make a table.
     frequent = 1 + (torch.arange(240.0)[:, None] % 2)
@@ -155,3 +155,15 @@ def test_auto_divides_by_rows_on_the_graphs_of_the_paper(name: str) -> None:
     for protocol in ("full", "semi"):
         train_mask = split(data, protocol, 0).train_mask
         assert FeatureScaling.fit(data.x, "auto", train_mask).how == "row"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_one_hot_categories_are_divided_by_their_norm(sparse: bool) -> None:
+    city = torch.eye(12)[torch.arange(48) % 12]
+    job = torch.eye(5)[torch.arange(48) // 10]
+    x = torch.cat([city, job], dim=1)
+    features = x.to_sparse_csr() if sparse else x
+    z = FeatureScaling.fit(features).apply(features)
+    assert z.layout == features.layout
+    torch.testing.assert_close(z.to_dense(), torch.nn.functional.normalize(x))
+    assert FeatureScaling.fit(city).apply(city) is city

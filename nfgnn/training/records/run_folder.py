@@ -143,6 +143,8 @@ class RunFolder(Results):
             **result.dead_run_metrics(),
             **history.loading,
         }
+        if classifier.config_.training.features == "auto":
+            metrics["features"] = classifier.scaling_.describe()
         target = self._seed_folder(result.spec.seed)
         if target.exists():  # trained again as part of a batch
             return read_json(target / "metrics.json")
@@ -223,6 +225,7 @@ class RunFolder(Results):
             "epoch_ms": 1000 * seconds / max(epochs, 1),
             "device": facts["device"],
             "filter": metrics[0].get("filter"),
+            **{key: value for key, value in metrics[0].items() if key == "features"},
             "config": facts["config"],
         }
 
