@@ -20,7 +20,7 @@ from nfgnn.files import expand_user
 from nfgnn.nn import find_model
 from nfgnn.paper.find_graph import find_graph
 from nfgnn.paper.table_registry import TABLES, Column, Row, TableSpec
-from nfgnn.training import Metric, RunConfig, find_metric, resolve_metric
+from nfgnn.training import Metric, RunConfig, find_metric, resolve_config, resolve_metric
 from nfgnn.training.metrics import AUTO
 from nfgnn.training.presets import is_preset_file, preset_model
 
@@ -51,7 +51,7 @@ class Plan:
     """What is shown of every column. Graphs that the table does not have are shown by their own
     metric."""
     graph_notes: tuple[str, ...] = ()
-    """A line about every graph of the user."""
+    """A line about every graph of the user, and about all graphs of the table ``own``."""
 
 
 def make_plan(
@@ -98,14 +98,18 @@ def make_plan(
     configs = {}
     for row in rows:
         kind = row.preset or kind_of_table
-        values = {"select": spec.select, **row.settings, **(settings or {})}
+        values = {**row.settings, **(settings or {})}
+        if not is_preset_file(kind):
+            values = {"select": spec.select, **values}
         for column in columns:
-            dataset = column.dataset
-            if not is_registered(dataset):
-                dataset = find_graph(dataset, root).data.get("registered_name")
-            config = RunConfig.resolve(row.model, values, dataset, column.protocol, kind)
-            if config.training.select == AUTO:
-                config = config.for_graph(find_graph(column.dataset, root).data)
+            # The graphs of the paper's tables need not be available for a table from records.
+            if spec.columns and is_registered(column.dataset):
+                config = RunConfig.resolve(row.model, values, column.dataset, column.protocol, kind)
+                if config.training.select == AUTO:
+                    config = config.for_graph(find_graph(column.dataset, root).data)
+            else:
+                data = find_graph(column.dataset, root).data
+                config = resolve_config(data, row.model, values, column.protocol, kind)
             configs[row.label, column] = config
     metric = (settings or {}).get("metric", AUTO)
     parts = [name, *(models or ())]
@@ -129,7 +133,9 @@ def make_plan(
         configs=configs,
         metrics={column: _shown_metrics(spec, column, root, metric) for column in columns},
         graph_notes=tuple(
-            _graph_note(column, root) for column in columns if not is_registered(column.dataset)
+            _graph_note(column, root)
+            for column in columns
+            if not spec.columns or not is_registered(column.dataset)
         ),
     )
 
@@ -168,16 +174,17 @@ def _metric(dataset: str, root: Path | None) -> Metric:
 
 
 def _graph_note(column: Column, root: Path | None) -> str:
-    """Return what a reader must know to judge the scores on a graph of the user."""
+    """Return what a reader must know to judge the scores on a graph."""
     data = find_graph(column.dataset, root).data
     counts = torch.bincount(data.y[data.y >= 0], minlength=data.num_classes).tolist()
-    share = 100 / sum(counts)
+    largest = f"{100 * max(counts) / sum(counts):.1f} % accuracy"
+    if _metric(column.dataset, root).name == "roc_auc":
+        largest += " and 50 % ROC-AUC"
     text = (
         f"{graph_name(column.dataset)}: {data.num_nodes:,} nodes, "
         f"{data.edge_index.size(1) // 2:,} edges, {len(counts)} classes with {min(counts):,} to "
-        f"{max(counts):,} labelled nodes ({share * min(counts):.1f} to {share * max(counts):.1f} "
-        f"%; always predicting the largest has {share * max(counts):.1f} % accuracy and 50 % "
-        f"ROC-AUC); protocol {column.protocol}"
+        f"{max(counts):,} labelled nodes; always predicting the largest class has {largest}; "
+        f"protocol {column.protocol}"
     )
     train_mask = data.get("train_mask")
     if column.protocol == "public" and train_mask is not None and train_mask.dim() == 1:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nfgnn.data import dataset_names
+from nfgnn.data import REGISTRY, dataset_names, export_graph, load_dataset, mixed_graph
+from nfgnn.training import RunConfig
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -98,3 +99,35 @@ def test_a_bad_file_is_one_sentence_and_status_2(command: list[str], call: Call)
     assert "edges.csv: row 743, column 'target': the id 'nobody' is not in nodes.csv" in err
     assert "Traceback" not in err
     assert sorted(Path().rglob("*")) == before
+
+
+def test_a_file_name_selects_neither_citation_nor_preset(call: Call, tmp_path: Path) -> None:
+    export_graph(mixed_graph(60, num_features=4), tmp_path / "cornell.npz", "npz")
+    status, out, err = call("datasets", "cornell.npz", "--json")
+    card = json.loads(out)
+    assert status == 0
+    assert (card["name"], card["source"], card["licence"]) == ("cornell", None, None)
+    quick = ("--runs", "1", "--set", "epochs=2", "--protocol", "stratified", "--json")
+    configs = []
+    for preset in ("best", "paper"):
+        assert call("train", "cornell.npz", *quick, "--preset", preset, "--out", preset)[0] == 0
+        configs.append(json.loads((tmp_path / preset / "summary.json").read_text())["config"])
+    settings = {"epochs": 2, "select": "loss"}
+    assert configs[0] == RunConfig.resolve("NFGNN", settings, None, "full").to_dict()
+    assert configs[1] == RunConfig.resolve("NFGNN", settings, None, "full", "paper").to_dict()
+    assert "whose presets apply" not in err
+
+
+def test_cornell_under_another_name(call: Call, data_root: Path, tmp_path: Path) -> None:
+    data = load_dataset("cornell", data_root)
+    export_graph(data, tmp_path / "unknown.npz", "npz")
+    status, out, _ = call("datasets", "unknown.npz", "--json", "--root", str(data_root))
+    assert status == 0
+    assert json.loads(out)["source"] == REGISTRY["cornell"].source
+    quick = ("--runs", "1", "--set", "epochs=2", "--protocol", "full", "--out", "run")
+    status, _, err = call("train", "unknown.npz", *quick)
+    assert status == 0
+    assert err.count("note: the graph has the content of the data set cornell") == 1
+    config = json.loads((tmp_path / "run" / "summary.json").read_text())["config"]
+    settings = {"epochs": 2, "select": "loss"}
+    assert config == RunConfig.resolve("NFGNN", settings, "cornell", "full").to_dict()

@@ -129,7 +129,7 @@ def test_the_committed_fingerprints_are_those_of_the_raw_files(
     for name in ("texas", "cornell", "cornell-genuine"):
         data = load_dataset(name, data_root)
         assert known_fingerprints()[name] == (Size.of(data), content_hash(data))
-        path = export_graph(data, tmp_path / "graph.npz", "npz")
+        path = export_graph(data, tmp_path / f"{name} graph.npz", "npz")
         assert load_dataset(path).registered_name == name
 
 

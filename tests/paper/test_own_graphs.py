@@ -47,9 +47,11 @@ def test_a_folder_stands_for_its_graphs_each_with_protocol_and_metric(graphs: Pa
     }
     notes = "\n".join(plan.graph_notes)
     assert "rare: 300 nodes" in notes
-    assert "(10.0 to 90.0 %; always predicting the largest has 90.0 % accuracy" in notes
+    assert "always predicting the largest class has 90.0 % accuracy and 50 % ROC-AUC" in notes
     assert "with-split: 150 nodes" in notes
     assert "one split, so that a seed changes only the weights" in notes
+    selected = {Path(c.dataset).stem: plan.configs["MLP", c].training.select for c in plan.columns}
+    assert selected == {"balanced": "loss", "rare": "metric", "with-split": "loss"}
     assert plan.file == "own"
     assert make_plan("own", [str(graphs)], runs=3).file == "own-3runs"
 
