@@ -1,7 +1,7 @@
 """``nfgnn explore``: write an interactive page about the nodes of a run."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,8 @@ from nfgnn.errors import UserError, writing
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+    from nfgnn.cli.graphs import GraphSource
 
 app = typer.Typer()
 
@@ -64,6 +66,7 @@ def explore(
     options.check_output_file(output)
 
     from nfgnn.cli._print import message
+    from nfgnn.cli.graphs import source_of_run
     from nfgnn.explain import build_node_table, check_page_output, select_runs, write_explorer
     from nfgnn.progress import Progress
 
@@ -71,7 +74,8 @@ def explore(
     selection = select_runs(run, other, seed)
     with Progress() as progress:
         progress.stage("reading the graph", 0, 0)
-        data = _load_graph_of_run(selection.source, dataset, root, column)
+        source = source_of_run(selection.summaries[0], dataset, root, column)
+        data = _load_graph_of_run(source)
 
         def on_step(step: int, steps: int) -> None:
             progress.stage("placing the nodes", step, steps)
@@ -98,19 +102,13 @@ def explore(
     message(f"{output} written ({size / 1e6:.1f} MB{sampled}): open it in a browser")
 
 
-def _load_graph_of_run(
-    source: dict[str, Any] | None, dataset: str | None, root: Path | None, column: list[str] | None
-) -> "Data":
-    """Load the graph of a run from where it was, or from ``--dataset``."""
+def _load_graph_of_run(source: "GraphSource") -> "Data":
     from nfgnn.data import load_dataset
     from nfgnn.store import is_store
 
-    if dataset is None and source is None:
-        raise UserError("the run does not record where its graph is: pass it with --dataset")
-    recorded = source or {}
-    place = dataset or recorded["dataset"]
+    place = source.dataset
     if is_store(place):
         raise UserError(
             f"{place} is a store, which holds terms and no edges: explore a run on the graph itself"
         )
-    return load_dataset(place, root=root, **values.columns(column or recorded.get("columns")))
+    return load_dataset(place, root=source.root, **values.columns(source.columns))

@@ -1,5 +1,7 @@
-"""Load the graph that a command names."""
+"""Load the graph that a command names, or the graph of a run."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,15 @@ from torch_geometric.data import Data
 
 from nfgnn.cli import values
 from nfgnn.cli._print import print_notes
-from nfgnn.data import TableEncoding, load_dataset
+from nfgnn.data import (
+    TableEncoding,
+    canonical_name,
+    load_dataset,
+    node_columns,
+    registered_name,
+)
+from nfgnn.errors import UserError
+from nfgnn.files import expand_user
 from nfgnn.store import Store, is_store
 
 
@@ -35,3 +45,59 @@ def load_graph(
     )
     print_notes(data)
     return data
+
+
+@dataclass(frozen=True)
+class GraphSource:
+    """Where a graph is read from."""
+
+    dataset: str
+    """Name or path."""
+    root: Path | None
+    columns: list[str]
+    """Values of ``--column``."""
+
+
+def source_record(dataset: str, root: Path | None, column: list[str] | None) -> dict[str, Any]:
+    """Return where the graph of a run is found again, for the summary of the run."""
+    place = registered_name(dataset) or str(expand_user(dataset).resolve())
+    record: dict[str, Any] = {"dataset": place, "columns": column or []}
+    if root is not None:
+        record["root"] = str(expand_user(root).resolve())
+    return record
+
+
+def source_of_run(
+    summary: Mapping[str, Any], dataset: str | None, root: Path | None, column: list[str] | None
+) -> GraphSource:
+    """Return where to read a graph for a run; what is not given is as it was in training.
+
+    Args:
+        summary: of the run.
+        dataset: name or path; by default the graph of the run.
+        root: folder with raw datasets.
+        column: the values of ``--column``.
+    """
+    recorded = summary.get("source") or {}
+    if not recorded and canonical_name(summary["dataset"]):
+        recorded = {"dataset": summary["dataset"]}
+    place = dataset or recorded.get("dataset")
+    if place is None:
+        raise UserError("the run does not record where its graph is: pass the graph (DATASET)")
+    if root is None and recorded.get("root"):
+        root = Path(recorded["root"])
+    columns = column or []
+    if not columns and registered_name(place) is None:
+        columns = _found_columns(recorded.get("columns") or [], place)
+    return GraphSource(place, root, columns)
+
+
+def _found_columns(columns: list[str], place: str) -> list[str]:
+    """Leave out columns of labels and splits that another table of nodes does not have."""
+    folder = expand_user(place)
+    if not columns or is_store(place) or not folder.is_dir():
+        return columns
+    names = node_columns(folder)
+    optional = [f"{role}={name}" for role in ("label", "split", "drop") for name in names]
+    roles = ("label=", "split=", "drop=")
+    return [item for item in columns if not item.startswith(roles) or item in optional]

@@ -7,26 +7,43 @@ import typer
 
 from nfgnn.cli import options, values
 from nfgnn.cli._print import print_json
-from nfgnn.errors import writing
+from nfgnn.errors import UserError, writing
 
 app = typer.Typer()
 
 
 @app.command(
-    epilog="Example:  nfgnn predict runs/texas-NFGNN-full-1a2b3c4d my-graph/ -o predictions.csv",
+    epilog="Example:  nfgnn predict runs/mine   ·   nfgnn predict runs/mine new-graph/ -o new.csv",
 )
 def predict(
     run: options.RunFolder,
-    dataset: options.Dataset,
+    dataset: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATASET",
+            help="Graph to predict on: registered name, folder, file or store. Default: the graph "
+            "of the run.",
+            callback=options.validate_dataset,
+            autocompletion=options.DATASETS.complete,
+        ),
+    ] = None,
     output: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "-o",
             "--output",
-            help="File to write: .csv or .parquet.",
+            help="File to write: .csv or .parquet. Default: RUN-predictions.csv.",
             rich_help_panel=options.OUTPUT,
         ),
-    ],
+    ] = None,
+    probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--probabilities",
+            help="Write the probability of every class.",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = False,
     extends: Annotated[
         str | None,
         typer.Option(
@@ -46,32 +63,51 @@ def predict(
     overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
-    """Predict the class of every node of a graph, or of nodes added to the training graph."""
-    columns = values.columns(column)
+    """Predict the class of every node of a graph, or of nodes added to the training graph.
+
+    Columns and --root are those of the run unless they are given.
+    """
+    values.columns(column)
+    if output is None:
+        output = Path(f"{run.resolve().name}-predictions.csv")
     options.check_output_file(output, ".csv", ".parquet")
 
     from nfgnn.cli._print import message, print_notes
-    from nfgnn.cli.graphs import load_graph
+    from nfgnn.cli.graphs import load_graph, source_of_run
     from nfgnn.data import load_new_nodes
-    from nfgnn.training import check_table_output, load_run, prediction_table, write_table
+    from nfgnn.training import (
+        check_table_output,
+        load_run,
+        prediction_table,
+        read_summary,
+        split_of_run,
+        write_table,
+    )
 
     check_table_output(output)
     classifier = load_run(run, seed, device)
+    encoding = classifier.feature_encoding_
+    summary = read_summary(run)
     if extends is None:
-        data = load_graph(dataset, root, column, False, classifier.feature_encoding_)
-        table = prediction_table(classifier, data)
+        source = source_of_run(summary, dataset, root, column)
+        data = load_graph(source.dataset, source.root, source.columns, False, encoding)
+        data = split_of_run(run, classifier.seed, data)
+        table = prediction_table(classifier, data, probabilities=probabilities)
     else:
-        source = _source_graph(extends)
-        graph = load_graph(source, root, column, False, classifier.feature_encoding_)
-        new_nodes = load_new_nodes(dataset, graph, **columns)
+        if dataset is None:
+            raise UserError("--extends needs DATASET, the folder of the new nodes")
+        source = source_of_run(summary, _source_graph(extends), root, column)
+        graph = load_graph(source.dataset, source.root, source.columns, False, encoding)
+        columns = source_of_run(summary, dataset, root, column).columns
+        new_nodes = load_new_nodes(dataset, graph, **values.columns(columns))
         print_notes(new_nodes)
-        table = prediction_table(classifier, new_nodes, graph)
+        table = prediction_table(classifier, new_nodes, graph, probabilities)
     with writing(output):
         write_table(table, output, overwrite)
     if json_:
         result = {
             "run": str(run),
-            "dataset": dataset,
+            "dataset": dataset or source.dataset,
             "extends": extends,
             "model": classifier.model,
             "seed": classifier.seed,

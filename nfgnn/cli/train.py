@@ -10,7 +10,6 @@ from rich.text import Text
 from nfgnn.cli import options, values
 from nfgnn.cli._print import console, print_json, resumable
 from nfgnn.errors import writing
-from nfgnn.files import expand_user
 
 app = typer.Typer()
 _SHOWN_PARTS = ("test", "observed", "unobserved", "val")
@@ -103,7 +102,7 @@ def train(
     values.columns(column)
     options.check_output_folder(out)
 
-    from nfgnn.cli.graphs import load_graph
+    from nfgnn.cli.graphs import load_graph, source_record
     from nfgnn.data import default_protocol
     from nfgnn.explain import write_report_figure, write_run_figure
     from nfgnn.progress import Progress
@@ -127,7 +126,7 @@ def train(
     config = resolve_config(data, model, settings, protocol, preset)
     seeds = list(range(seed, seed + runs))
     with process_group(device) as own_device:
-        source = _source(dataset, column)
+        source = source_record(dataset, root, column)
         experiment = Experiment(Graph.of(data), protocol, seeds, config, own_device, source)
         folder = out or experiment.default_folder()
         summary: dict[str, Any] | None
@@ -174,14 +173,6 @@ def _check_settings(
     resolve_device(device)
     config = RunConfig.resolve(model, settings, registered_name(dataset), protocol, preset)
     config.build(2, 2, 2)
-
-
-def _source(dataset: str, columns: list[str] | None) -> dict[str, Any]:
-    """Return where the graph is found again: a registered name, or an absolute path."""
-    from nfgnn.data import registered_name
-
-    place = registered_name(dataset) or str(expand_user(dataset).resolve())
-    return {"dataset": place, "columns": columns or []}
 
 
 def _print_summary(summary: dict[str, Any], files: dict[str, Path]) -> None:

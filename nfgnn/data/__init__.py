@@ -28,6 +28,7 @@ from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import few
 from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.new_nodes import load_new_nodes
+from nfgnn.data.readers.tables import node_columns
 from nfgnn.data.registry import BUILT_IN, REGISTRY, Entry, canonical_name
 from nfgnn.data.registry import names as dataset_names
 from nfgnn.data.scaling import SCALINGS, FeatureScaling
@@ -65,6 +66,7 @@ __all__ = [
     "load_new_nodes",
     "loaded_bytes",
     "mixed_graph",
+    "node_columns",
     "observed_part",
     "open_large",
     "registered_name",

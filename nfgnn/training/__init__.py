@@ -32,7 +32,12 @@ from nfgnn.training.metrics import (
 )
 from nfgnn.training.minibatch import fit_rows
 from nfgnn.training.predict_new_nodes import predict_new_nodes
-from nfgnn.training.predictions import check_table_output, prediction_table, write_table
+from nfgnn.training.predictions import (
+    check_table_output,
+    prediction_table,
+    split_of_run,
+    write_table,
+)
 from nfgnn.training.records import (
     InMemory,
     Record,
@@ -106,6 +111,7 @@ __all__ = [
     "resolve_metric",
     "run_experiment",
     "scores",
+    "split_of_run",
     "summarise",
     "train_on_ray",
     "verify_run",

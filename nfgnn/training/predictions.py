@@ -8,56 +8,96 @@ from typing import Any
 import numpy as np
 from torch_geometric.data import Data
 
+from nfgnn.data import split
 from nfgnn.errors import UserError
 from nfgnn.existing_output import output_file, refuse_foreign_file
 from nfgnn.training.classifier import NodeClassifier
+from nfgnn.training.inputs import fingerprint
+from nfgnn.training.metrics import parts
 from nfgnn.training.predict_new_nodes import predict_new_nodes
+from nfgnn.training.records.run_folder import read_description
+from nfgnn.training.split_check import class_names
 
 _WHAT = "a table of predictions"
 _FIRST_COLUMNS = ("id", "predicted", "probability")
 _MARKER = {"nfgnn": "predictions, format 1"}
 
 
-def prediction_table(classifier: NodeClassifier, data: Data, extends: Data | None = None) -> Any:
+def prediction_table(
+    classifier: NodeClassifier,
+    data: Data,
+    extends: Data | None = None,
+    probabilities: bool = False,
+) -> Any:
     """Return a pyarrow table with one row per node.
 
     The columns are ``id``, the ``predicted`` class, its ``probability``, and its ``margin`` over
-    the second most probable class.
+    the second most probable class. A graph with labels adds ``label``, one with the split of the
+    run (:func:`split_of_run`) adds ``part``; both are empty for other nodes.
 
     Args:
         classifier: the trained model.
         data: the graph, or new nodes only.
         extends: the graph that the new nodes of ``data`` belong to
             (:func:`~nfgnn.training.predict_new_nodes.predict_new_nodes`).
+        probabilities: add a column ``probability_CLASS`` for every class.
     """
     import pyarrow as pa
 
     if extends is None:
         data = align_features(data, classifier.feature_names_)
-        probabilities = classifier.predict_proba(data)
+        shares = classifier.predict_proba(data)
     else:
-        probabilities = predict_new_nodes(classifier, extends, data)
-    if not bool(probabilities.isfinite().all()):
+        shares = predict_new_nodes(classifier, extends, data)
+    if not bool(shares.isfinite().all()):
         raise UserError(
             "the model returns probabilities that are not numbers: check the features and edge "
             "weights of the graph for very large values"
         )
     classes = classifier.num_classes_
     names = np.array(classifier.class_names_ or [str(c) for c in range(classes)])
-    top = probabilities.topk(min(2, classes))
+    top = shares.topk(min(2, classes))
     best = top.values[:, 0]
     margin = best - top.values[:, 1] if classes > 1 else best
     ids = data.get("node_ids")
     if ids is None:
-        ids = np.arange(len(probabilities))
-    return pa.table(
-        {
-            "id": _id_column(ids),
-            "predicted": pa.array(names[top.indices[:, 0].numpy()]),
-            "probability": pa.array(best.numpy()),
-            "margin": pa.array(margin.numpy()),
-        }
-    )
+        ids = np.arange(len(shares))
+    columns = {
+        "id": _id_column(ids),
+        "predicted": pa.array(names[top.indices[:, 0].numpy()]),
+        "probability": pa.array(best.numpy()),
+        "margin": pa.array(margin.numpy()),
+        **_known_columns(data),
+    }
+    if probabilities:
+        for name, share in zip(names, shares.T):
+            columns[f"probability_{name}"] = pa.array(share.contiguous().numpy())
+    return pa.table(columns)
+
+
+def split_of_run(run: Path, seed: int, data: Data) -> Data:
+    """Return the graph with the split of a run; without any split if the run had another graph."""
+    description = read_description(run)
+    if fingerprint(data) == description["fingerprint"]:
+        return split(data, description["protocol"], seed)
+    return data
+
+
+def _known_columns(data: Data) -> dict[str, Any]:
+    """Return the labels of the nodes and their parts of the split, as far as they are known."""
+    import pyarrow as pa
+
+    found = {}
+    y = data.get("y")
+    if y is not None and bool((y >= 0).any()):
+        names = np.array([*class_names(data), None], dtype=object)  # -1 is the last
+        found["label"] = pa.array(names[y.numpy()], pa.string())
+    if data.get("split_seed") is not None:
+        part_of = np.full(data.num_nodes, None, dtype=object)
+        for part, nodes in parts(data).items():
+            part_of[nodes.numpy()] = part
+        found["part"] = pa.array(part_of, pa.string())
+    return found
 
 
 def _id_column(ids: Any) -> Any:

@@ -1,6 +1,15 @@
 """``nfgnn predict``: the table of predictions, and where it may be written."""
 
+import csv
+import json
+import shutil
 from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nfgnn.data import load_dataset, split
+from nfgnn.training import load_run
 
 QUICK = ("--protocol", "stratified", "--runs", "2", "--set", "epochs=15", "--set", "K=3")
 
@@ -71,3 +80,75 @@ def test_all_errors_of_two_tables_come_in_one_message(call, tmp_path: Path) -> N
     assert "row 6, column 'target': the id 'nobody'" in lines[2]
     assert "row 4, column 'age': 'old' is not a number" in lines[3]
     assert "row 4, column 'income': the feature is inf" in lines[4]
+
+
+def read(path: Path) -> dict[str, list[str]]:
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def test_labels_parts_and_probabilities(call, tmp_path: Path) -> None:
+    call("train", "karate", *QUICK, "--out", "run")
+    status, out, _ = call("predict", "run", "--probabilities", "--json")
+    assert status == 0
+    assert json.loads(out)["output"] == "run-predictions.csv"
+    table = read(tmp_path / "run-predictions.csv")
+    classifier = load_run(tmp_path / "run")
+    data = split(load_dataset("karate"), "stratified", classifier.seed)
+    assert table["label"] == [data.class_names[label] for label in data.y]
+    for part in ("train", "val", "test"):
+        assert [found == part for found in table["part"]] == data[f"{part}_mask"].tolist()
+    found = np.array([table[f"probability_{name}"] for name in data.class_names], dtype=float)
+    np.testing.assert_allclose(found.T, classifier.predict_proba(data), rtol=1e-5)
+
+
+def write_tables(folder: Path, label: str | None) -> None:
+    """Write a ring of twelve nodes whose id, label and comment have unusual names."""
+    folder.mkdir()
+    names = ["key", "a", "comment"] + ([label] if label else [])
+    rows = [names]
+    for node in range(12):
+        row = [f"n{node}", str(node % 2), "7"]
+        rows.append(row + ([f"class {node % 2}" if node != 5 else ""] if label else []))
+    (folder / "nodes.csv").write_text("\n".join(",".join(row) for row in rows) + "\n")
+    ring = [f"n{node},n{(node + 1) % 12}" for node in range(12)]
+    (folder / "edges.csv").write_text("\n".join(["source,target", *ring]) + "\n")
+
+
+def test_columns_are_remembered_from_the_run(call, tmp_path: Path) -> None:
+    write_tables(tmp_path / "graph", "kind")
+    columns = ("--column", "id=key", "--column", "label=kind", "--column", "drop=comment")
+    quick = ("--model", "MLP", "--runs", "1", "--set", "epochs=5", "--out", "run")
+    assert call("train", "graph", *columns, *quick)[0] == 0
+    assert call("predict", "run", "-o", "same.csv")[0] == 0
+    table = read(tmp_path / "same.csv")
+    assert table["id"][3] == "n3"
+    assert (table["label"][4], table["label"][5], table["part"][5]) == ("class 0", "", "")
+    assert set(table["part"]) == {"train", "val", "test", ""}
+    # Another graph need not have labels, and is in no part of the split.
+    write_tables(tmp_path / "other", None)
+    assert call("predict", "run", "other", "-o", "other.csv")[0] == 0
+    assert list(read(tmp_path / "other.csv")) == ["id", "predicted", "probability", "margin"]
+    shutil.rmtree(tmp_path / "graph")
+    status, _, err = call("predict", "run", "-o", "gone.csv")
+    assert status == 2
+    assert "graph" in err
+
+
+def test_the_data_root_is_remembered_from_the_run(
+    call, data_root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("NFGNN_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    quick = ("--model", "MLP", "--runs", "1", "--set", "epochs=2", "--out", "run")
+    assert call("train", "texas", "--root", str(data_root), *quick)[0] == 0
+    assert call("predict", "run", "-o", "p.csv")[0] == 0
+    assert len(read(tmp_path / "p.csv")["id"]) == 183
+
+
+def test_new_nodes_need_a_graph_of_new_nodes(call) -> None:
+    call("train", "karate", *QUICK, "--out", "run")
+    status, _, err = call("predict", "run", "--extends", "karate", "-o", "p.csv")
+    assert status == 2
+    assert "--extends needs DATASET" in err

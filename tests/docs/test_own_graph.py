@@ -26,7 +26,9 @@ def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 subprocess.run(shlex.split(line), check=True, capture_output=True)
     first = csv.read_csv("predictions.csv")
     grown = csv.read_csv("grown.csv")
-    assert first.column_names == ["id", "predicted", "probability", "margin"]
+    columns = ["id", "predicted", "probability", "margin"]
+    assert first.column_names == [*columns, "label", "part"]
+    assert grown.column_names == columns
     assert (first.num_rows, grown.num_rows) == (200, 201)
     assert grown["id"][-1].as_py() == "newcomer"
     assert set(grown["predicted"].to_pylist()) <= {"art", "music", "science"}

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from helpers.explorer_runs import awkward_graph, train_run
 
-from nfgnn.data import load_dataset
 from nfgnn.errors import UserError
 from nfgnn.explain import build_node_table, select_runs
 
@@ -28,12 +27,9 @@ def test_invalid_selections_are_errors(tmp_path: Path) -> None:
             call()
 
 
-def test_seed_names_and_source(tmp_path: Path) -> None:
+def test_seed_and_names(tmp_path: Path) -> None:
     data = awkward_graph()
     first = train_run(tmp_path / "first", "MLP", data, seeds=(0, 1))
     selection = select_runs(first, train_run(tmp_path / "third", "MLP", data, seeds=(1, 5)))
     assert selection.seed == 1
     assert selection.run_names() == ["MLP (first)", "MLP (third)"]
-    assert selection.source is None  # made in Python, from a graph that is no registered one
-    named = train_run(tmp_path / "named", "MLP", load_dataset("karate"), protocol="stratified")
-    assert select_runs(named).source == {"dataset": "karate"}

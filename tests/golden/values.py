@@ -204,6 +204,7 @@ def run_folder_v1(place: Place) -> dict[str, Any]:
     """The committed run folder, read by ``nfgnn predict`` and ``NodeClassifier.load``."""
     torch.set_num_threads(1)
     data = load_dataset("karate")
+    columns = ("id", "predicted", "probability", "margin")  # of the first version
     found: dict[str, Any] = {}
     for seed in (0, 1):
         out = place.folder / f"{seed}.csv"
@@ -211,14 +212,14 @@ def run_folder_v1(place: Place) -> dict[str, Any]:
         place.shell.run("predict", str(RUN_FOLDER), "karate", *chosen)
         classifier = NodeClassifier.load(RUN_FOLDER / f"seed-{seed}", device="cpu")
         found[f"seed-{seed}"] = {
-            "predict": _table(out),
+            "predict": {name: _table(out)[name] for name in columns},
             "predict_proba": classifier.predict_proba(data).tolist(),
             "coefficients": classifier.coefficients(data)[:6].tolist(),
             "response": classifier.response(data, [0, 33], points=7)[1].tolist(),
         }
     out = place.folder / "best.csv"
     place.shell.run("predict", str(RUN_FOLDER), "karate", *ON_CPU, "-o", str(out))
-    found["best"] = _table(out)
+    found["best"] = {name: _table(out)[name] for name in columns}
     return found
 
 

@@ -77,6 +77,11 @@ def column_names(path: Path) -> list[str]:
         return [_plain(cell) for cell in _csv_header(path)[0]]
 
 
+def node_columns(folder: Path) -> list[str]:
+    """Return the names of the columns of the nodes in a folder of tables."""
+    return column_names(find_table(folder, "nodes"))
+
+
 def count_rows(path: Path) -> int:
     """Return the number of rows: from the footer of a Parquet file, by reading a CSV file."""
     if path.suffix == ".parquet":

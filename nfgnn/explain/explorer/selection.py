@@ -6,7 +6,6 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from nfgnn.data import canonical_name
 from nfgnn.errors import UserError
 from nfgnn.training import best_seed, fingerprint, read_description, read_summary
 
@@ -18,15 +17,6 @@ class RunSelection:
     folders: list[Path]
     summaries: list[dict[str, Any]]
     seed: int
-
-    @property
-    def source(self) -> dict[str, Any] | None:
-        """Where the graph came from, or ``None`` if the first run does not record it."""
-        summary = self.summaries[0]
-        source: dict[str, Any] | None = summary.get("source")
-        if source is None and canonical_name(summary["dataset"]):
-            return {"dataset": summary["dataset"]}
-        return source
 
     def run_names(self) -> list[str]:
         """Return the names of the models, with the run folders where both are the same."""
