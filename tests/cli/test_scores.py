@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nfgnn.data import load_dataset, split
+from nfgnn.training import METRICS, find_metric
+
 QUICK = ("--model", "MLP", "--preset", "none", "--runs", "1", "--set", "epochs=10")
 
 
@@ -93,3 +96,72 @@ def test_a_class_without_test_nodes_is_named(call, data_root: Path) -> None:
     status, out, _ = call("train", "texas", "--root", str(data_root), *QUICK)
     assert status == 0
     assert "warning: no val or test node of class 1, 2" in out
+
+
+def strict(text: str) -> dict:
+    """Parse JSON that has neither NaN nor Infinity."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def write_unbalanced_graph(path: Path, rng: np.random.Generator) -> None:
+    """Write a random graph: 2 to 12 classes, one of 0.5 to 50 % of the nodes, some unlabelled."""
+    num_classes = int(rng.integers(2, 13))
+    nodes = int(rng.integers(60, 400))
+    share = float(np.exp(rng.uniform(np.log(0.005), np.log(0.5))))
+    sizes = np.full(num_classes, (1 - share) / (num_classes - 1))
+    sizes[0] = share
+    labels = rng.choice(num_classes, nodes, p=sizes)
+    labels[: num_classes + 1] = np.append(np.arange(num_classes), 0)  # every class has a node
+    labels[rng.random(nodes) < rng.choice([0, 0.3])] = -1
+    features = rng.standard_normal((nodes, 4)) + labels[:, None]
+    edges = rng.integers(0, nodes, (3 * nodes, 2))
+    np.savez(path, node_features=features, node_labels=labels, edges=edges)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_scores_of_random_graphs_can_be_trusted(call, tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    write_unbalanced_graph(tmp_path / "graph.npz", rng)
+    data = load_dataset(tmp_path / "graph.npz")
+    metric = find_metric(str(rng.choice(list(METRICS))))
+    quick = ("--model", "MLP", "--runs", "1", "--set", "epochs=2", "--metric", metric.name)
+    for protocol in ("stratified", "full", "random"):
+        masks = split(data, protocol, 0)
+        counts = {}
+        for part in ("train", "val", "test"):
+            labels = masks.y[masks[f"{part}_mask"]]
+            counts[part] = np.bincount(labels, minlength=data.num_classes)
+        status, out, err = call("train", "graph.npz", "--protocol", protocol, *quick, "--json")
+        assert "Warning" not in err
+        scored = [counts["val"], counts["test"]]
+        if metric.needs_every_class and min(sizes.min() for sizes in scored) == 0:
+            assert (status, out) == (2, "")
+            assert f"{metric.title} is not defined" in err
+            continue
+        assert status == 0, err
+        result = strict(out)
+        assert result["class_counts"] == {part: list(sizes) for part, sizes in counts.items()}
+        for part, sizes in counts.items():
+            largest = sizes.max() / sizes.sum()
+            assert result["majority"][f"{part}_accuracy"] == pytest.approx(largest)
+            missing = [name for name, size in zip(data.class_names, sizes) if size == 0]
+            assert result["missing_classes"].get(part, []) == (missing if part != "train" else [])
+            defined = metric.undefined(sizes.tolist()) is None
+            assert (f"{part}_{metric.name}" in result) == defined
+            assert (f"{part}_{metric.name}" in result["majority"]) == defined
+        report = strict((tmp_path / result["run"] / "report.json").read_text())
+        assert [row["support"] for row in report["classes"]] == list(counts["test"])
+
+
+def test_a_search_on_a_part_without_a_class_is_refused(call, tmp_path: Path) -> None:
+    write_fraud_table(tmp_path / "fraud")
+    quick = ("--model", "MLP", "--trials", "1", "--seeds", "0", "--set", "epochs=2", "--json")
+    status, out, err = call("tune", "fraud", "--protocol", "full", *quick)
+    assert (status, out) == (2, "")
+    assert "use the protocol 'stratified'" in err
+    status, out, _ = call("tune", "fraud", *quick)
+    assert strict(out)["protocol"] == "stratified"
