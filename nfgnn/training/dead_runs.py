@@ -7,7 +7,8 @@ A run is dead if both of these hold over all of its epochs:
 
 - The validation accuracy stays within three standard errors of the share of the largest class.
   Where the metric is ROC-AUC, it also stays within three standard errors of 1/2.
-- The training loss never falls more than 5 % below that of the best constant prediction.
+- The training loss never covers more than 3 % of the way from the loss of the best constant
+  prediction to the least possible loss, which label smoothing keeps above 0.
 
 Either condition alone would flag healthy runs. With five validation nodes, or where one class has
 97 % of them, even good models stay within chance in accuracy; but they lower the training loss. So
@@ -26,7 +27,7 @@ from nfgnn.training.history import History
 from nfgnn.training.metrics import ROC_AUC
 
 _STANDARD_ERRORS = 3.0
-_LEAST_DECREASE = 0.05
+_LEAST_DECREASE = 0.03
 _LEAST_UPDATES = 100
 """Healthy runs have left the start after so many updates of the weights."""
 
@@ -46,7 +47,8 @@ def is_dead(history: History, data: Data, config: TrainingConfig) -> bool:
     finite_losses = [loss for loss in history.train_loss if math.isfinite(loss)]
     balanced = config.class_weight == "balanced"
     chance = constant_loss(data, config.label_smoothing, balanced)
-    learned = min(finite_losses, default=math.inf) < (1 - _LEAST_DECREASE) * chance
+    possible = chance - least_loss(data.num_classes, config.label_smoothing)
+    learned = min(finite_losses, default=math.inf) < chance - _LEAST_DECREASE * possible
     return not learned and not _scores_above_chance(history, data)
 
 
@@ -68,6 +70,13 @@ def constant_loss(data: Data, label_smoothing: float = 0.0, balanced: bool = Fal
     if balanced:
         shares = (shares > 0) / (shares > 0).sum()
     target = (1 - label_smoothing) * shares + label_smoothing / data.num_classes
+    return float(torch.special.entr(target).sum())
+
+
+def least_loss(num_classes: int, label_smoothing: float) -> float:
+    """Return the loss of predictions that equal their smoothed targets."""
+    target = torch.full((num_classes,), label_smoothing / num_classes, dtype=torch.float64)
+    target[0] += 1 - label_smoothing
     return float(torch.special.entr(target).sum())
 
 

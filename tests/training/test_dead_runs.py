@@ -28,7 +28,12 @@ from nfgnn.training import (
     open_records,
 )
 from nfgnn.training.criterion import Criterion
-from nfgnn.training.dead_runs import constant_loss, highest_chance_accuracy, is_dead
+from nfgnn.training.dead_runs import (
+    constant_loss,
+    highest_chance_accuracy,
+    is_dead,
+    least_loss,
+)
 from nfgnn.training.history import History
 from nfgnn.training.metrics import ROC_AUC
 
@@ -66,6 +71,21 @@ def test_constant_loss_is_the_least_loss_of_equal_logits(smoothing: float) -> No
 
     optimizer.step(loss)
     assert constant_loss(data, smoothing) == pytest.approx(float(loss().detach()), abs=1e-4)
+
+
+def test_label_smoothing_bounds_the_loss_from_below() -> None:
+    """A smoothing of 0.8 leaves little between chance and the least loss."""
+    smoothing = 0.8
+    target = torch.tensor([0.4, 0.2, 0.2, 0.2], dtype=torch.float64)
+    floor = F.cross_entropy(target.log()[None], torch.tensor([0]), label_smoothing=smoothing)
+    assert least_loss(4, smoothing) == pytest.approx(float(floor))
+    assert least_loss(4, 0.0) == 0
+    config = TrainingConfig(label_smoothing=smoothing)
+    chance = constant_loss(BALANCED, smoothing)
+    halfway = (chance + float(floor)) / 2
+    assert halfway / chance > 0.97
+    assert not is_dead(curves(halfway, 0.3), BALANCED, config)
+    assert is_dead(curves(chance - 1e-4, 0.3), BALANCED, config)
 
 
 def test_highest_chance_accuracy_by_hand() -> None:
