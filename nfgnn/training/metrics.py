@@ -125,10 +125,14 @@ def _macro_f1(probabilities: Tensor, y: Tensor, weight: Tensor) -> Tensor:
     return (2 * hits / (labelled + _class_sums(predicted, weight, num_classes))).mean(-1)
 
 
-def _one_vs_rest(probabilities: Tensor, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return scores and weights of the positive nodes for every binary problem, ``[..., P, n]``.
+def _ranked(probabilities: Tensor, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return one binary problem per class, with the nodes sorted by their scores.
 
     Two classes are one problem, whose positive class is 1.
+
+    Returns:
+        Scores in ascending order, weights of the nodes and weights of the positive nodes in the
+        same order, ``[..., problems, n]`` each.
     """
     first = 1 if probabilities.shape[-1] == 2 else 0
     # A node outside of the part may have NaN, which must neither be sorted nor summed.
@@ -136,35 +140,33 @@ def _one_vs_rest(probabilities: Tensor, y: Tensor, weight: Tensor) -> tuple[Tens
     scores = inside[..., first:].transpose(-1, -2).contiguous()
     classes = torch.arange(first, probabilities.shape[-1], device=y.device)
     positive = weight[..., None, :] * (y[..., None, :] == classes[:, None])
-    return scores, positive
+    everyone = weight[..., None, :].expand_as(positive)
+    ranked, order = scores.sort(-1)
+    return ranked, everyone.gather(-1, order), positive.gather(-1, order)
 
 
-def _cumulated(weight: Tensor, order: Tensor) -> Tensor:
-    """Return the sums of the first 0, 1, …, n weights in this order, ``[..., n + 1]``."""
-    sums = weight.gather(-1, order).cumsum(-1)
-    return torch.nn.functional.pad(sums, (1, 0))
+def _cumulated(weight: Tensor) -> Tensor:
+    """Return the sums of the first 0, 1, …, n weights, ``[..., n + 1]``."""
+    return torch.nn.functional.pad(weight.cumsum(-1), (1, 0))
 
 
 def _roc_auc(probabilities: Tensor, y: Tensor, weight: Tensor) -> Tensor:
     """Probability that a positive node has a higher score than a negative one; ties count half."""
-    scores, positive = _one_vs_rest(probabilities, y, weight)
-    negative = weight[..., None, :] - positive
-    ranked, order = scores.sort(-1)
-    negatives = _cumulated(negative, order)
-    below = negatives.gather(-1, torch.searchsorted(ranked, scores))
-    not_above = negatives.gather(-1, torch.searchsorted(ranked, scores, right=True))
+    ranked, everyone, positive = _ranked(probabilities, y, weight)
+    negative = everyone - positive
+    negatives = _cumulated(negative)
+    below = negatives.gather(-1, torch.searchsorted(ranked, ranked))
+    not_above = negatives.gather(-1, torch.searchsorted(ranked, ranked, right=True))
     pairs = (positive * (below + not_above) / 2).sum(-1)
     return (pairs / (positive.sum(-1) * negative.sum(-1))).mean(-1)
 
 
 def _average_precision(probabilities: Tensor, y: Tensor, weight: Tensor) -> Tensor:
     """Mean over the positive nodes of the precision at their score as the threshold."""
-    scores, positive = _one_vs_rest(probabilities, y, weight)
-    everyone = weight[..., None, :].expand_as(positive)
-    ranked, order = scores.sort(-1)
-    lower = torch.searchsorted(ranked, scores)
-    hits = positive.sum(-1, keepdim=True) - _cumulated(positive, order).gather(-1, lower)
-    found = everyone.sum(-1, keepdim=True) - _cumulated(everyone, order).gather(-1, lower)
+    ranked, everyone, positive = _ranked(probabilities, y, weight)
+    lower = torch.searchsorted(ranked, ranked)
+    hits = positive.sum(-1, keepdim=True) - _cumulated(positive).gather(-1, lower)
+    found = everyone.sum(-1, keepdim=True) - _cumulated(everyone).gather(-1, lower)
     precision = torch.where(positive > 0, hits / found, 0.0)
     return ((positive * precision).sum(-1) / positive.sum(-1)).mean(-1)
 
