@@ -1,6 +1,7 @@
 """The figure of a run: learning curves, and the filters that its nodes have learned."""
 
 import io
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,11 +69,17 @@ def read_run(run: Path, homophily: np.ndarray, points: int = 101) -> RunFigureDa
     return RunFigureData(
         title=result_title(summary),
         curves=curves,
-        best_epochs=[int(np.argmin(curve["val_loss"])) for curve in curves],
+        best_epochs=[_best_epoch(seed) for seed in seeds],
         frequencies=frequencies.numpy(),
         responses=responses.numpy(),
         homophily=homophily,
     )
+
+
+def _best_epoch(seed: Path) -> int:
+    """Return the epoch whose weights a run has kept."""
+    metrics = json.loads((seed / "metrics.json").read_text(encoding="utf-8"))
+    return int(metrics["best_epoch"])
 
 
 def result_title(summary: dict[str, Any]) -> str:

@@ -25,3 +25,14 @@ def test_figure_data_equals_the_run(model: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(content.responses, responses.numpy(), rtol=1e-5, atol=1e-6)
     draw_run(content, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_the_best_epoch_is_the_one_that_the_metric_has_selected(tmp_path: Path) -> None:
+    data = load_dataset("mixed", num_nodes=120)
+    settings = {"epochs": 30, "metric": "macro_f1", "select": "metric", "patience": 30}
+    config = RunConfig.resolve("MLP", settings, "mixed", "full")
+    run_quietly(experiment(data, "full", [0, 1], config), tmp_path / "run")
+    content = read_run(tmp_path / "run", np.full(120, 0.5))
+    for curve, best in zip(content.curves, content.best_epochs):
+        ranks = np.lexsort((curve["val_loss"], -curve["val_macro_f1"]))
+        assert best == ranks[0]
