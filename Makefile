@@ -10,7 +10,7 @@ LOWEST_TESTS := tests/data tests/store tests/spectral tests/nn tests/training te
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-lowest lock lint types browser docs dist check-dist clean
+.PHONY: help env demo test test-lowest lock lint types browser faults docs dist check-dist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ lock: $(STAMP)  ## write requirements.lock: what nfgnn needs at run time, with h
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-annotate \
 	  --python-version 3.11.7 --python-platform x86_64-manylinux_2_28 \
 	  --constraint constraints.txt --extra tune pyproject.toml --output-file requirements.lock
+
+faults: $(DEV)  ## interrupt commands at every file event and record the result (an hour)
+	$(BIN)/python tests/reliability/record.py faults --workers 2
+	$(BIN)/python tests/reliability/record.py kills --workers 2
 
 docs: $(DEV)  ## build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

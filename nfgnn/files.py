@@ -7,11 +7,12 @@ content or the new one.
 import ctypes
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nfgnn.errors import UserError
@@ -31,13 +32,9 @@ def atomic_folder(path: Path, sync: bool = True) -> Iterator[Path]:
         sync: wait until the content is on disk. Not needed inside a folder that is published later.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
-    try:
+    with unfinished(path, is_folder=True) as partial:
         yield partial
         publish(partial, path, sync)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
 
 
 def publish(partial: Path, path: Path, sync: bool = True) -> None:
@@ -73,16 +70,67 @@ def atomic_file(path: Path, sync: bool = True) -> Iterator[Path]:
         path: the final name.
         sync: wait until the content is on disk.
     """
-    # A name of its own for every writer. Unlike mkstemp, this respects the umask.
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-    try:
+    with unfinished(path) as partial:
         yield partial
         if sync:
             sync_file(partial)
         partial.replace(path)
+
+
+@contextmanager
+def unfinished(path: Path, is_folder: bool = False) -> Iterator[Path]:
+    """Yield a new file or folder beside ``path``; it is deleted if the block raises an error.
+
+    It is locked while it is written. Those that nobody locks were left by processes that were
+    killed, or by a disk that could not be written any more, and are deleted first.
+    """
+    _remove_leftovers(path)
+    partial, handle = _create_locked(path, is_folder)
+    try:
+        yield partial
     except BaseException:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            delete(partial)
         raise
+    finally:
+        os.close(handle)
+
+
+def _create_locked(path: Path, is_folder: bool) -> tuple[Path, int]:
+    """Return a new file or folder and the handle that locks it."""
+    while True:
+        # A name of its own for every writer.
+        partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+        if is_folder:
+            partial.mkdir(mode=0o700)
+        else:
+            partial.touch(exist_ok=False)  # respects the umask, unlike mkstemp
+        handle = os.open(partial, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        # Another process may have taken it for a leftover before it was locked.
+        if _is_same(handle, partial):
+            return partial, handle
+        os.close(handle)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Delete unfinished versions of a file or folder that no process is writing."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{16}}\.partial")
+    with suppress(OSError):
+        for entry in path.parent.iterdir():
+            if name.fullmatch(entry.name):
+                _delete_unlocked(entry)
+
+
+def _delete_unlocked(entry: Path) -> None:
+    handle = os.open(entry, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        delete(entry)
+    except BlockingIOError:
+        pass  # another process is writing it
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

@@ -6,7 +6,6 @@ is never mistaken for a data set.
 
 import hashlib
 import http.client
-import os
 import shutil
 import urllib.error
 import urllib.request
@@ -19,6 +18,7 @@ from nfgnn.data.paths import cache_folder, data_roots
 from nfgnn.data.published import published_file
 from nfgnn.data.registry import Entry
 from nfgnn.errors import UserError
+from nfgnn.files import atomic_file, delete, unfinished
 from nfgnn.progress import Progress
 
 _CHUNK = 2**20  # bytes
@@ -74,11 +74,11 @@ def download(entry: Entry) -> Path:
 
 def fetch(url: str, target: Path, sha256: str | None = None) -> None:
     """Download one file with a progress bar on standard error."""
-    partial = target.with_name(f"{target.name}.{os.getpid()}.part")
     request = urllib.request.Request(url, headers={"User-Agent": "nfgnn"})
     digest = hashlib.sha256()
     received = 0
-    try:
+    # What a killed download has left is deleted here.
+    with atomic_file(target) as partial:
         with urllib.request.urlopen(request, timeout=30) as reply, partial.open("wb") as sink:
             if url.startswith("https:") and not reply.url.startswith("https:"):
                 raise UserError(f"{target.name}: {url} redirects to {reply.url}, without https.")
@@ -104,9 +104,6 @@ def fetch(url: str, target: Path, sha256: str | None = None) -> None:
         with partial.open("rb") as file:
             if file.read(256).lstrip()[:9].lower() in _WEB_PAGE:
                 raise UserError(f"{target.name}: the server sent a web page instead of the file.")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _failed(entry: Entry, reason: object) -> UserError:
@@ -127,27 +124,30 @@ def _manual_download(entry: Entry) -> str:
 
 def _unpack(archive: Path, folder: Path) -> None:
     """Unpack a zip archive with one top folder into ``folder``, and remove it."""
-    staging = folder.with_name(f"{folder.name}.{os.getpid()}.part")
     try:
-        with zipfile.ZipFile(archive) as content:
-            unpacked = sum(info.file_size for info in content.infolist())
-            free = shutil.disk_usage(folder).free
-            if unpacked > free:
-                raise UserError(
-                    f"{archive}: unpacks to {unpacked:,} bytes, but the disk has {free:,} free; "
-                    "free some space and run the same command again."
-                )
-            content.extractall(staging)  # never writes outside of the folder
-        top = staging
-        folders = [path for path in staging.iterdir() if path.is_dir()]
-        if len(folders) == 1 and folders[0].name not in ("raw", "split"):
-            top = folders[0]
-        for path in top.iterdir():
-            shutil.rmtree(folder / path.name, ignore_errors=True)
-            path.replace(folder / path.name)
-        archive.unlink()
+        with unfinished(folder, is_folder=True) as staging:
+            _extract(archive, staging)
+            top = staging
+            folders = [path for path in staging.iterdir() if path.is_dir()]
+            if len(folders) == 1 and folders[0].name not in ("raw", "split"):
+                top = folders[0]
+            for path in top.iterdir():
+                shutil.rmtree(folder / path.name, ignore_errors=True)
+                path.replace(folder / path.name)
+            archive.unlink()
+            delete(staging)
     except (zipfile.BadZipFile, zlib.error, EOFError):
         archive.unlink()
         raise UserError(f"{archive.name}: the download is not a zip archive; try again.") from None
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _extract(archive: Path, folder: Path) -> None:
+    with zipfile.ZipFile(archive) as content:
+        unpacked = sum(info.file_size for info in content.infolist())
+        free = shutil.disk_usage(folder).free
+        if unpacked > free:
+            raise UserError(
+                f"{archive}: unpacks to {unpacked:,} bytes, but the disk has {free:,} free; "
+                "free some space and run the same command again."
+            )
+        content.extractall(folder)  # never writes outside of the folder

@@ -5,6 +5,7 @@ predictions.
 """
 
 from contextlib import AbstractContextManager
+from filecmp import cmpfiles
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +63,6 @@ def write_template(folder: str | Path) -> Path:
 
     It has 200 people of three interests; the interest of every tenth person is unknown.
     """
-    folder = Path(folder)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} exists and is not an empty folder; choose a new one.")
     data = mixed_graph(
         200,
         3,
@@ -80,9 +78,21 @@ def write_template(folder: str | Path) -> Path:
     data.node_ids = np.array([f"person-{i:03d}" for i in range(data.num_nodes)])
     data.x = torch.round(data.x, decimals=2)
     data.y[::10] = UNLABELLED
+    folder = Path(folder)
     with atomic_folder(folder) as partial:
         export_graph(data, partial, "csv")
+        if folder.exists() and _holds_other_files(folder, partial):
+            raise UserError(f"{folder} exists and is not an empty folder; choose a new one.")
     return folder
+
+
+def _holds_other_files(folder: Path, template: Path) -> bool:
+    """Whether a folder holds anything but the files of the template."""
+    if not folder.is_dir():
+        return True
+    names = [path.name for path in folder.iterdir()]
+    _, different, unreadable = cmpfiles(folder, template, names, shallow=False)
+    return bool(different or unreadable)
 
 
 def nodes_table(data: Data) -> pa.Table:

@@ -8,7 +8,6 @@ cache never fails a load.
 
 import contextlib
 import hashlib
-import os
 import warnings
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from torch_geometric.data import Data
 from nfgnn.data.paths import cache_folder
 from nfgnn.data.published import file_identity, is_settled
 from nfgnn.data.registry import Entry
-from nfgnn.files import atomic_write
+from nfgnn.files import atomic_file, atomic_write
 
 _FORMAT = 2  # increase it when validation or a reader changes its result
 
@@ -41,14 +40,11 @@ def load_processed(entry: Entry, hashes: list[str]) -> Data | None:
 def save_processed(entry: Entry, hashes: list[str], data: Data) -> None:
     """Store a processed graph in the cache, if the cache is writable."""
     path = _path(entry, hashes)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     with contextlib.suppress(OSError, RuntimeError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(data.to_dict(), partial)
-        atomic_write(_checksum_file(path), _sha256(partial))
-        partial.replace(path)
-    with contextlib.suppress(OSError):
-        partial.unlink(missing_ok=True)
+        with atomic_file(path, sync=False) as partial:
+            torch.save(data.to_dict(), partial)
+            atomic_write(_checksum_file(path), _sha256(partial))
 
 
 def _is_intact(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -31,7 +32,10 @@ from nfgnn.store.workspace import Workspace
 
 _SORT_SHARE = 0.8  # of the remaining memory, for sorting the edges
 _SCALING_SHARE = 0.25  # the same for scaling the features
-_STORE_NAMES = {FILE, WORK, *(f"{name}.npy" for name in ("terms", "nodes", "y", *MASKS))}
+_STORE_NAMES = re.compile(
+    rf"{WORK}|(terms|nodes|y|{'|'.join(MASKS)})\.npy|{re.escape(FILE)}"
+    rf"|\.{re.escape(FILE)}\.[0-9a-f]{{16}}\.partial"
+)
 
 
 def _no_report(stage: str, done: int, total: int) -> None:
@@ -138,7 +142,7 @@ def _replaces_store(folder: Path, fingerprint: str, overwrite: bool) -> bool:
     if not overwrite and Manifest.read(folder).fingerprint == fingerprint:
         return False
     refuse_replacement(folder, "a store", ours=True, overwrite=overwrite)
-    refuse_foreign_files(folder, _STORE_NAMES.__contains__, "a store")
+    _refuse_other_files(folder)
     _refuse_other_work(folder)
     return True
 
@@ -146,7 +150,7 @@ def _replaces_store(folder: Path, fingerprint: str, overwrite: bool) -> bool:
 def _replace_store(job: _Job, folder: Path) -> Store:
     """Compute a store beside the one that is there, and exchange them when it is complete."""
     staging = folder.with_name(f".{folder.name}.partial")
-    refuse_foreign_files(staging, _STORE_NAMES.__contains__, "a store")
+    _refuse_other_files(staging)
     with locked(staging, _busy(folder)):
         if (staging / FILE).is_file() and Manifest.read(staging).fingerprint != job.fingerprint:
             empty(staging)
@@ -192,7 +196,7 @@ def _resume(folder: Path, fingerprint: str, overwrite: bool) -> Workspace | None
         return None
     _refuse_other_work(folder)
     if overwrite and not _is_work_of(work, fingerprint):
-        refuse_foreign_files(folder, _STORE_NAMES.__contains__, "a store")
+        _refuse_other_files(folder)
         empty(folder)
         return None
     workspace = Workspace.load(work)
@@ -232,6 +236,11 @@ def _start(
         file.finish()
     workspace.save()
     return workspace
+
+
+def _refuse_other_files(folder: Path) -> None:
+    """Refuse to replace a folder with files that are not part of a store."""
+    refuse_foreign_files(folder, lambda name: bool(_STORE_NAMES.fullmatch(name)), "a store")
 
 
 def _refuse_other_work(folder: Path) -> None:

@@ -15,12 +15,12 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from nfgnn.errors import UserError
 from nfgnn.training.history import History
 from nfgnn.training.optimizer import FusedAdam
+from nfgnn.training.tensor_files import save_tensors
 
 _CURVES = ("train_loss", "val_loss", "val_accuracy", "val_metric", "seconds")
 
@@ -62,7 +62,7 @@ def save_checkpoint(
         for key, value in tensors.items()
     }
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    save_file(copies, partial, {"progress": json.dumps(header)})
+    save_tensors(copies, partial, {"progress": json.dumps(header)})
     partial.replace(path)
 
 

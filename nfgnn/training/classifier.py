@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -37,6 +37,7 @@ from nfgnn.training.metrics import count_classes, resolve_metric
 from nfgnn.training.minibatch import fit_rows
 from nfgnn.training.model_size import CheckedAllocation
 from nfgnn.training.presets import read_preset_file
+from nfgnn.training.tensor_files import save_tensors
 from nfgnn.training.whole_graph import fit
 
 if TYPE_CHECKING:
@@ -421,12 +422,7 @@ class NodeClassifier:
         tensors = {f"model.{key}": value.cpu().contiguous() for key, value in state.items()}
         for key, value in self.scaling_.tensors().items():
             tensors[f"{_SCALING}{key}"] = value.cpu().contiguous()
-        weights = folder / "weights.safetensors"
-        try:
-            save_file(tensors, weights)
-        except SafetensorError as error:  # of the file system
-            raise OSError(f"{weights.name}: {error}") from error
-        weights.chmod(0o644)  # save_file makes it readable for its owner only
+        save_tensors(tensors, folder / "weights.safetensors")
         description = {
             **_MARKER,
             "config": self.config_.to_dict(),

@@ -151,7 +151,7 @@ def test_a_full_disk_while_training(call, tmp_path: Path, monkeypatch: pytest.Mo
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
     with monkeypatch.context() as patch:
-        patch.setattr("nfgnn.training.classifier.save_file", refuse)
+        patch.setattr("nfgnn.training.tensor_files.save_file", refuse)
         status, _, err = call("train", "karate", *QUICK, "--out", "run")
     assert status == 2
     assert "cannot read or write run: " in one_line(err)

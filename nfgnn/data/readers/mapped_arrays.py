@@ -21,7 +21,7 @@ from nfgnn.data.messages import few, first_line
 from nfgnn.data.paths import cache_folder, file_signature
 from nfgnn.data.readers.npz_members import read_header
 from nfgnn.errors import UserError, system_error
-from nfgnn.files import require_regular_file
+from nfgnn.files import atomic_file, require_regular_file
 
 
 def scratch_folder(name: str, source: Path) -> Path:
@@ -139,10 +139,9 @@ def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> No
             f"{archive.filename}: {info.filename} unpacks to {info.file_size:,} bytes, but "
             f"{target.parent} has {free:,} free; save the file without compression (np.savez)."
         )
-    partial = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        with archive.open(info) as source, partial.open("wb") as sink:
-            shutil.copyfileobj(source, sink, 2**24)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with (
+        atomic_file(target, sync=False) as partial,
+        archive.open(info) as source,
+        partial.open("wb") as sink,
+    ):
+        shutil.copyfileobj(source, sink, 2**24)

@@ -59,7 +59,9 @@ _DESCRIPTION_KEYS = {"dataset", "fingerprint", "protocol", "seeds", "config"}
 _MARKER = {"kind": "nfgnn run folder", "format": 2}
 """Fields of ``config.json``. Folders without them were written before there were checksums."""
 _CHECKPOINT = r"seed-\d+(\.restart-\d+)?\.checkpoint"
-_PARTIAL = rf"\.(seed-\d+|config\.json|summary\.json|report\.\w+)\..*\.partial|{_CHECKPOINT}"
+_TEMPORARY = r"\.tmp[A-Za-z0-9]{6}"  # safetensors writes to such a file before it renames it
+_WRITTEN = r"\.(seed-\d+|config\.json|summary\.json|report\.\w+|run\.png)\..*\.partial"
+_PARTIAL = rf"{_WRITTEN}|{_TEMPORARY}|{_CHECKPOINT}"
 _NAMES = re.compile(
     rf"config\.json|summary\.json|report\.(json|md|png)|run\.png|{SUMS}|seed-\d+|{_PARTIAL}"
 )

@@ -1,0 +1,149 @@
+"""Interrupt commands at every file event, and record what happened.
+
+    python tests/reliability/record.py faults --workers 2
+    python tests/reliability/record.py kills --workers 2
+
+``faults`` tries a full disk, a read-only disk and a single refusal at every file event of every
+command, ``kills`` 20 random file events and 10 random moments each. They write
+``benchmarks/results/faults.md`` and ``benchmarks/results/kills.md``; status 1 means that something
+was wrong.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from reliability.faults import FAULTS, try_fault
+from reliability.harness import CASES, prepare, running_server
+from reliability.kills import kill_at_event, kill_at_moment, random_events
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+KILLED = ("train", "train STORE", "train --overwrite", "precompute", "tune", "reproduce")
+Row = tuple[list[str], list[str]]
+"""The cells of a line of the table, and the problems behind it."""
+
+
+def fault_row(job: tuple[str, str]) -> Row:
+    """Try one kind of fault at every file event of a command."""
+    name, kind = job
+    problems = []
+    ends: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as place, running_server(Path(place), [name]) as server:
+        prepared = prepare(server, name, Path(place, "case"))
+        at = 1
+        while True:
+            outcome, problem = try_fault(server, prepared, FAULTS[kind], at, Path(place, "work"))
+            if not outcome.failed:
+                break
+            ends["message" if outcome.status else "finished"] += 1
+            if problem:
+                problems.append(f"{name}, {kind}, event {at} ({outcome.failed}): {problem}")
+            at += 1
+    cells = [f"`{name}`", kind, str(at - 1), str(ends["message"]), str(ends["finished"])]
+    return [*cells, str(len(problems))], problems
+
+
+def kill_row(job: tuple[str, str]) -> Row:
+    """Kill a command at random file events or at random moments."""
+    name, kind = job
+    problems = []
+    killed = 0
+    with tempfile.TemporaryDirectory() as place, running_server(Path(place), [name]) as server:
+        prepared = prepare(server, name, Path(place, "case"))
+        work = Path(place, "work")
+        start = time.perf_counter()
+        server.run(prepared.case.command, prepared.fresh(work))
+        duration = time.perf_counter() - start
+        attempts: list[Callable[[], tuple[object, str | None]]] = []
+        if kind == "file event":
+            for at in random_events(prepared, 20, seed=0):
+                attempts.append(partial(kill_at_event, server, prepared, at, work))
+        else:
+            moments = random.Random(1)
+            for _ in range(10):
+                after = moments.uniform(0, duration)
+                attempts.append(partial(kill_at_moment, server, prepared, after, work))
+        for number, attempt in enumerate(attempts):
+            _, problem = attempt()
+            killed += 1
+            if problem:
+                problems.append(f"{name}, {kind} {number}: {problem}")
+    cells = [f"`{name}`", kind, str(killed), str(killed - len(problems)), str(len(problems))]
+    return cells, problems
+
+
+KINDS: dict[str, tuple[Callable[[tuple[str, str]], Row], list[tuple[str, str]], list[str]]] = {
+    "faults": (
+        fault_row,
+        [(name, kind) for name in CASES for kind in FAULTS],
+        ["command", "disk", "file events", "ended with a message", "finished", "problems"],
+    ),
+    "kills": (
+        kill_row,
+        [(name, kind) for name in KILLED for kind in ("file event", "moment")],
+        ["command", "killed at a random", "kills", "equal after resuming", "problems"],
+    ),
+}
+TITLES = {
+    "faults": "Full, read-only and refusing disks at every file event",
+    "kills": "Killed with SIGKILL, and resumed",
+}
+NOTES = {
+    "faults": "A file event opens a file for writing, writes, truncates, syncs, renames, makes a "
+    "folder, or deletes. A full or read-only disk fails from that event on, a refusal once. Every "
+    "command ends with status 2 and one message, or finishes; existing outputs are as they were or "
+    "as they will be; the same command on a working disk then leaves exactly the files of an "
+    "uninterrupted one.",
+    "kills": "After the same command has run again, all files are those of an uninterrupted one, "
+    "but for times, and nothing else is left.",
+}
+
+
+def table(kind: str, rows: list[Row], machine: str) -> Iterator[str]:
+    """Yield the lines of the recorded file."""
+    _, _, header = KINDS[kind]
+    yield f"# {TITLES[kind]}"
+    yield ""
+    yield f"`python tests/reliability/record.py {kind}`, on {machine}. {NOTES[kind]}"
+    yield ""
+    yield f"| {' | '.join(header)} |"
+    yield f"|---|---|{'---:|' * (len(header) - 2)}"
+    for cells, _ in rows:
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+    for _, problems in rows:
+        for problem in problems:
+            yield f"- {problem}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kind", choices=list(KINDS))
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--commands", nargs="*", default=list(CASES), help="only these")
+    parser.add_argument("--machine", default="this machine", help="for the table")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    work, jobs, _ = KINDS[arguments.kind]
+    chosen = [job for job in jobs if job[0] in arguments.commands]
+    with ProcessPoolExecutor(arguments.workers) as pool:
+        rows = list(pool.map(work, chosen))
+    text = "\n".join(table(arguments.kind, rows, arguments.machine)).rstrip() + "\n"
+    (arguments.out / f"{arguments.kind}.md").write_text(text, encoding="utf-8")
+    print(text)
+    sys.exit(any(problems for _, problems in rows))
+
+
+if __name__ == "__main__":
+    main()
