@@ -255,7 +255,7 @@ ClassWeight = Annotated[
 RunSeed = Annotated[
     int | None,
     typer.Option(
-        help="Seed of the run. Default: the one with the best validation accuracy.",
+        help="Seed of the run. Default: the one with the best validation score.",
         rich_help_panel=MODEL,
     ),
 ]

@@ -71,6 +71,11 @@ def with_split(data: Data, seed: int) -> Data:
     Masks of one split are kept. A graph without masks, or with those of several splits, is split
     by its default protocol (:func:`nfgnn.data.default_protocol`).
     """
+    if data.get("num_classes") is None:
+        raise UserError(
+            "the graph has no number of classes: pass nfgnn.load_dataset(data), which checks a "
+            "graph and fixes its edges"
+        )
     masks = [data.get(name) for name in ("train_mask", "val_mask", "test_mask")]
     given = [mask for mask in masks if mask is not None]
     if given and all(mask.dim() == 1 for mask in given):

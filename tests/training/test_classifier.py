@@ -143,6 +143,9 @@ def test_what_is_missing_is_said(data: Data, fitted: NodeClassifier) -> None:
     del without_val.val_mask
     with pytest.raises(UserError, match="has no val_mask"):
         NodeClassifier().fit(without_val)
+    unchecked = Data(x=data.x, y=data.y, edge_index=data.edge_index)
+    with pytest.raises(UserError, match=r"pass nfgnn.load_dataset\(data\)"):
+        NodeClassifier().fit(unchecked)
     without_test = data.clone()
     del without_test.test_mask
     with pytest.raises(UserError, match="has no test_mask"):
