@@ -9,7 +9,7 @@ the same input gives the same bits.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 import triton
@@ -20,7 +20,6 @@ from nfgnn.kernels.node_order import LARGE, inverse
 from nfgnn.tensor_cache import TensorCache
 
 Table = Sequence[tuple[float, float, float]]
-_GRAPHS = TensorCache()
 _GROUPS = TensorCache()
 _LONG = 256  # entries from which a row has a program of its own
 _WHOLE = (4, 64)  # widths at which reading rows in pieces of 16 bytes was faster on an H200
@@ -42,6 +41,7 @@ class Operator(Protocol):
     indices: Tensor
     weight: Tensor | None
     scale: Tensor
+    prepared: dict[torch.dtype, Any]
 
 
 @triton.jit
@@ -259,8 +259,11 @@ class _Graph:
 
     @classmethod
     def of(cls, operator: Operator, dtype: torch.dtype) -> "_Graph":
-        key = (operator.indptr, operator.weight)
-        return _GRAPHS.lookup(key, dtype, lambda: cls._make(operator, dtype))
+        # Kept by the operator, because it shares the operator's tensors and must end with them.
+        if dtype not in operator.prepared:
+            operator.prepared[dtype] = cls._make(operator, dtype)
+        graph: _Graph = operator.prepared[dtype]
+        return graph
 
     @classmethod
     def _make(cls, operator: Operator, dtype: torch.dtype) -> "_Graph":

@@ -1,6 +1,7 @@
 """The scaled Laplacian of a graph."""
 
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -58,6 +59,8 @@ class ScaledLaplacian:
         self.lambda_max = float(lambda_max)
         self.entries: DifferentiableEntries | None = None
         """The entries of Â with a gradient, if edge weights need one."""
+        self.prepared: dict[torch.dtype, Any] = {}
+        """What :mod:`nfgnn.kernels.recurrence` derives from the graph, by precision."""
         self._adjacency: dict[torch.dtype, CSR] = {}
         self._degree: Tensor | None = None
 

@@ -1,5 +1,8 @@
 """The GPU's kernels, run by Triton's interpreter, against the torch backend and dense products."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 from conftest import random_graph
@@ -34,7 +37,6 @@ def large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         triton_backend, "LARGE", 10**9 if request.param == "one program a row" else 4
     )
     monkeypatch.setattr(triton_backend, "_GROUPS", triton_backend.TensorCache())
-    monkeypatch.setattr(triton_backend, "_GRAPHS", triton_backend.TensorCache())
 
 
 @pytest.mark.usefixtures("large")
@@ -113,3 +115,14 @@ def test_the_gated_sum_and_its_gradient(
         term_filter.backward(grad, terms, weight, gamma),
     ):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_prepared_ends_with_the_graph() -> None:
+    edge_index = random_graph(N, 0.2, 0)
+    operator = scaled_laplacian(edge_index, num_nodes=N)
+    table = recurrence_table(resolve_basis("chebyshev"), 2, 2.0)
+    triton_backend.terms(torch.randn(N, 2), operator, table)
+    indptr = weakref.ref(operator.indptr)
+    del edge_index, operator
+    gc.collect()
+    assert indptr() is None
