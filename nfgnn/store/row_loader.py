@@ -217,7 +217,8 @@ def stream_seed(*parts: int) -> int:
 
     Randomness then depends on these numbers only, and not on what was drawn before.
     """
-    return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> 1)
+    state = np.random.SeedSequence(parts).generate_state(1, np.uint64)
+    return int(state[0]) >> 1
 
 
 def _generator(*parts: int) -> torch.Generator:

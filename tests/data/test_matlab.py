@@ -34,6 +34,7 @@ def test_an_adjacency_matrix_out_of_bounds_is_refused(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     writer_of(entry)(entry, folder)
     content = io.loadmat(folder / "data.mat")
+    content["A"] = content["A"].tocsc()
     content["A"].indices[-1] = 10**6
     io.savemat(folder / "data.mat", {key: content[key] for key in ("A", "local_info")})
     with pytest.raises(UserError, match="do not describe a CSR matrix"):
