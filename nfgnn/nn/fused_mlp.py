@@ -8,7 +8,8 @@ and the same without dropout. With :math:`G = ∂ℓ/∂Z` and p the dropout rat
 .. math:: D = G W_2 ∘ [H > 0] / (1 - p), \quad ∂W_2 = G^⊤ H, \quad ∂b_2 = G^⊤ 1, \quad
           ∂W_1 = D^⊤ \mathrm{drop}(X), \quad ∂b_1 = D^⊤ 1.
 
-Every tensor but X has a dimension for runs that are computed at once. There is only a version for
+Every tensor but X has a dimension for runs that are computed at once. Runs with features of their
+own are computed one after the other. There is only a version for
 GPUs, :mod:`nfgnn.kernels.fused_mlp`; elsewhere :meth:`nfgnn.nn.MLP.forward_pair` makes two passes.
 """
 
@@ -86,7 +87,8 @@ class _FusedMLP(Function):
     def vmap(
         info: Any, in_dims: tuple[int | None, ...], x: Tensor, *inputs: Tensor
     ) -> tuple[Any, tuple[int, ...]]:
-        assert in_dims[0] is None, "all runs have the same features"
+        if in_dims[0] is not None:
+            return _run_by_run(_FusedMLP, info.batch_size, in_dims, (x, *inputs))
         batch = info.batch_size
         parts = _FusedMLP.apply(x, *join_runs(batch, in_dims[1:], inputs, (0,) * 5))
         dims = (1, 1, 0, 0)
@@ -112,8 +114,24 @@ class _FusedMLPGradient(Function):
     def vmap(
         info: Any, in_dims: tuple[int | None, ...], grad: Tensor, x: Tensor, *inputs: Tensor
     ) -> tuple[Any, tuple[int, ...]]:
+        if in_dims[1] is not None:
+            return _run_by_run(_FusedMLPGradient, info.batch_size, in_dims, (grad, x, *inputs))
         batch = info.batch_size
         (grad,) = join_runs(batch, in_dims[:1], (grad,), (1,))
         joined = join_runs(batch, in_dims[2:], inputs, (0,) * 4)
         parts = _FusedMLPGradient.apply(grad, x, *joined)
         return tuple(part.unflatten(0, (batch, -1)) for part in parts), (0,) * 4
+
+
+def _run_by_run(
+    function: Any, runs: int, in_dims: Sequence[int | None], inputs: Sequence[Tensor]
+) -> tuple[Any, tuple[int, ...]]:
+    """Call a function for every run alone, because the kernels read one matrix of features."""
+    results = []
+    for run in range(runs):
+        own = []
+        for value, dim in zip(inputs, in_dims):
+            own.append(value if dim is None else value.select(dim, run).contiguous())
+        results.append(function.apply(*own))
+    stacked = tuple(torch.stack(parts) for parts in zip(*results))
+    return stacked, (0,) * len(stacked)

@@ -70,36 +70,47 @@ def test_the_share_that_stays_and_independence() -> None:
         )
 
 
+@pytest.mark.parametrize("own_features", [False, True])
 def test_runs_of_a_batch_are_single_runs_with_draws_of_their_own(
-    monkeypatch: pytest.MonkeyPatch,
+    own_features: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tiny rates drop nothing and equal the plain layers. At 0.5 every run draws its own mask."""
     monkeypatch.setattr(fused_mlp, "triton_supports", lambda x: True)
     torch.manual_seed(0)
     models = [MLP(9, 3, 8, dropout=1e-7) for _ in range(3)]
-    x, y = torch.randn(30, 9), torch.randint(3, (30,))
+    y = torch.randint(3, (30,))
+    x = torch.randn(3, 30, 9)
+    if not own_features:
+        x[:] = x[0]
     states = [model.state_dict() for model in models]
     stacked = {name: torch.stack([state[name] for state in states]) for name in states[0]}
     template = MLP(9, 3, 8, dropout=1e-7)
 
-    def loss(parameters: dict[str, Tensor], rate: Tensor) -> tuple[Tensor, Tensor]:
+    def loss(
+        parameters: dict[str, Tensor], rate: Tensor, features: dict[str, Tensor]
+    ) -> tuple[Tensor, Tensor]:
         template.dropout = rate
         scores, held = functional_call(
-            _Pair(template), {f"model.{k}": v for k, v in parameters.items()}, (x,)
+            _Pair(template),
+            {f"model.{k}": v for k, v in parameters.items()},
+            (features.get("x", x[0]),),
         )
         return F.cross_entropy(scores, y), (scores, held)
 
     mapped = vmap(grad_and_value(loss, has_aux=True), randomness="different")
-    gradients, (_, (scores, held)) = mapped(stacked, torch.full((3,), 1e-7))
+    features = {"x": x} if own_features else {}
+    gradients, (_, (scores, held)) = mapped(stacked, torch.full((3,), 1e-7), features)
     for run, model in enumerate(models):
         model.eval()
-        expected = model(x)
+        expected = model(x[run])
         torch.testing.assert_close(scores[run], expected.detach(), rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(held[run], expected.detach(), rtol=1e-4, atol=1e-5)
         F.cross_entropy(expected, y).backward()
         for name, parameter in model.named_parameters():
             torch.testing.assert_close(gradients[name][run], parameter.grad, rtol=1e-4, atol=1e-5)
     same = {name: value[:1].expand_as(value) for name, value in stacked.items()}
-    _, (_, (scores, held)) = mapped(same, torch.full((3,), 0.5))
+    if own_features:
+        features = {"x": x[:1].expand_as(x)}
+    _, (_, (scores, held)) = mapped(same, torch.full((3,), 0.5), features)
     assert not torch.equal(scores[0], scores[1])
     torch.testing.assert_close(held[0], held[1])
