@@ -172,7 +172,7 @@ def encode_table(
         medians = [_with_median(column, values) for column, values in zip(columns, decoded)]
         learned = TableEncoding(tuple(medians))
     _refuse_repeated(learned.feature_names, file)
-    matrix, notes = _write(learned, decoded, table.num_rows, file)
+    matrix, notes = _write(learned, decoded, table.num_rows, encoding is None, file)
     if encoding is None:
         notes = learned.description()
     return EncodedTable(
@@ -276,7 +276,7 @@ def _with_median(encoding: ColumnEncoding, values: _Values) -> ColumnEncoding:
 
 
 def _write(
-    encoding: TableEncoding, decoded: list[_Values], rows: int, file: str
+    encoding: TableEncoding, decoded: list[_Values], rows: int, is_new: bool, file: str
 ) -> tuple[np.ndarray, list[str]]:
     """Return the features and notes about gaps and categories that are new."""
     width = len(encoding.feature_names)
@@ -290,7 +290,8 @@ def _write(
         if column.kind == "category":
             notes += _write_categories(values, column, matrix[:, place:end])
         elif column.kind != "empty":
-            if _has_gaps(values):
+            # A table that the encoding was not made for may have gaps in any column.
+            if column.indicator or (not is_new and _has_gaps(values)):
                 gaps = np.isnan(values)
                 values = np.where(gaps, column.median, values)
                 notes += _mark_gaps(gaps, column, matrix[:, end - 1])

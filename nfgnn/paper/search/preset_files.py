@@ -130,6 +130,7 @@ def _updated(old: str, families_of: Families, results: Sequence[Result]) -> tupl
 def _differing_settings(config: Config, file_defaults: set[str]) -> dict[str, Any]:
     """Return the settings that differ from the model's defaults or that the file has defaults for.
 
+    The scaling of the features is always stated, because its default depends on the graph.
     ``alpha`` may be missing where the initial filter does not depend on it.
     """
     defaults = RunConfig.from_dict({"model": config["model"]}).to_dict()
@@ -138,7 +139,7 @@ def _differing_settings(config: Config, file_defaults: set[str]) -> dict[str, An
     return {
         name: value
         for name, value in settings.items()
-        if name in file_defaults or value != defaults.get(name)
+        if name == "features" or name in file_defaults or value != defaults.get(name)
     }
 
 
