@@ -2,7 +2,9 @@
 
 The time of an epoch on a small graph is determined by the number of kernels, so each of the three
 is one. Their twins in torch are ``nfgnn.training.fused_loss.loss_and_gradient``,
-``nfgnn.training.stopping.BatchedStopping`` and ``nfgnn.training.optimizer.StackedAdam``.
+``nfgnn.training.stopping.BatchedStopping`` and ``nfgnn.training.optimizer.StackedAdam``. The kernel
+of the stopping rule compares validation losses; where a metric selects the epoch, its twin takes
+its place.
 """
 
 import torch

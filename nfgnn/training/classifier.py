@@ -65,7 +65,8 @@ class NodeClassifier:
         seed: seed of the initial weights and of dropout.
         device: ``"auto"`` uses a GPU if one is available.
         **settings: hyper-parameters of the model (``K``, ``rank``, ``basis``, ``dropout``, …) and
-            of the training (``lr``, ``filter_lr``, ``weight_decay``, ``epochs``, …).
+            of the training (``lr``, ``filter_lr``, ``weight_decay``, ``epochs``, ``metric``,
+            ``select``, ``class_weight``, …; see :class:`TrainingConfig`).
 
     Attributes after ``fit``: ``model_`` (the module), ``config_``, ``history_``, ``scaling_``,
     ``classes_``, and ``feature_encoding_`` for a table with gaps, text or dates (pass it to

@@ -97,8 +97,11 @@ class Killed(Exception):
 def test_taken_up_again_after_any_step_it_ends_with_the_same_bits(
     stop_at: int, batch_norm: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    config = CONFIG
+    if batch_norm:
+        config = replace(CONFIG, metric="roc_auc", class_weight="balanced")
     whole = fresh(dropout=0.5, batch_norm=batch_norm)
-    expected = fit_rows(whole, task(), CONFIG, seed=1)
+    expected = fit_rows(whole, task(), config, seed=1)
     monkeypatch.setattr(rows_module, "_CHECKPOINT_SHARE", float("inf"))  # after every step
     save, saved = rows_module.save_checkpoint, []
 
@@ -111,12 +114,14 @@ def test_taken_up_again_after_any_step_it_ends_with_the_same_bits(
     monkeypatch.setattr(rows_module, "save_checkpoint", save_and_die)
     file = tmp_path / "seed.checkpoint"
     with pytest.raises(Killed):
-        fit_rows(fresh(dropout=0.5, batch_norm=batch_norm), task(), CONFIG, seed=1, checkpoint=file)
+        fit_rows(fresh(dropout=0.5, batch_norm=batch_norm), task(), config, seed=1, checkpoint=file)
     monkeypatch.setattr(rows_module, "save_checkpoint", save)
     torch.manual_seed(99)  # what the second process' generator happens to be at
     model = ScalableNFGNN(5, 3, 8, K=K, dropout=0.5, batch_norm=batch_norm)
-    history = fit_rows(model, task(), CONFIG, seed=1, checkpoint=file)
+    history = fit_rows(model, task(), config, seed=1, checkpoint=file)
     assert (history.train_loss, history.val_loss) == (expected.train_loss, expected.val_loss)
+    assert history.val_metric == expected.val_metric
+    assert history.best_epoch == expected.best_epoch
     assert same_state(model, whole)
     assert [p.name for p in tmp_path.iterdir()] == ["seed.checkpoint"]
 
