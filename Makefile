@@ -10,7 +10,7 @@ LOWEST_TESTS := tests/data tests/store tests/spectral tests/nn tests/training te
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-lowest lock lint types browser faults docs dist check-dist clean
+.PHONY: help env demo test fuzz test-lowest lock lint types browser faults docs dist check-dist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ lock: $(STAMP)  ## write requirements.lock: what nfgnn needs at run time, with h
 faults: $(DEV)  ## interrupt commands at every file event and record the result (an hour)
 	$(BIN)/python tests/reliability/record.py faults --workers 2
 	$(BIN)/python tests/reliability/record.py kills --workers 2
+fuzz: $(DEV)  ## run the fuzzer and record its result: make fuzz CASES=4000 SEED="0 1"
+	$(BIN)/python -m tests.fuzz --cases $(or $(CASES),4000) --seed $(or $(SEED),0) \
+	  --result tests/fuzz/RESULT.md
 
 docs: $(DEV)  ## build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -46,3 +46,9 @@ def test_a_block_that_writes_reports_the_path() -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(BrokenPipeError), writing(Path("out")):
         raise BrokenPipeError
+
+
+def test_messages_are_one_printable_line() -> None:
+    error = UserError("graph \x1b[31m\u202e\n nfgnn: forged")
+    assert str(error) == r"graph \x1b[31m\u202e  nfgnn: forged"
+    assert len(str(UserError("x" * 100_000))) < 2100

@@ -1,16 +1,62 @@
-"""The fuzzer finds no bug in a few cases, and would find one."""
+"""The fuzzer finds no bug in a few cases, and recognises bugs."""
 
+import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
+from fuzz.outcomes import Ended, Outcome, classify
 
 REPOSITORY = Path(__file__).parents[1]
 CASES = 120
+MESSAGE = "nfgnn: graph.npz: cannot be read; create the file again."
+ENDED = Ended(
+    status=2,
+    signal=None,
+    timed_out=False,
+    peak_bytes=0,
+    stdout="",
+    stderr=MESSAGE,
+    problems=[],
+    executed=False,
+    changed=[],
+    crash_report="",
+)
 
 
 def test_no_case_fails() -> None:
     # A process of its own: it forks, which a process with threads must not do.
     command = [sys.executable, "-m", "tests.fuzz", "--cases", str(CASES), "--seed", "1"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert f"{CASES} cases" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, Outcome.REFUSED),
+        ({"status": 0}, Outcome.OK),
+        ({"status": 0, "problems": ["edges are missing"]}, Outcome.WRONG),
+        ({"status": None, "signal": signal.SIGSEGV}, Outcome.CRASH),
+        ({"status": None, "signal": signal.SIGXCPU}, Outcome.HANG),
+        ({"timed_out": True}, Outcome.HANG),
+        ({"peak_bytes": 2**40}, Outcome.MEMORY),
+        ({"status": 0, "executed": True}, Outcome.EXECUTED),
+        ({"changed": ["thesis.txt"]}, Outcome.DAMAGED),
+        ({"status": 1, "crash_report": "ValueError: x"}, Outcome.TRACEBACK),
+        ({"status": 1, "stderr": "Traceback (most recent call last)\nx"}, Outcome.TRACEBACK),
+        ({"status": 1}, Outcome.TRACEBACK),
+        ({"stderr": ""}, Outcome.UNCLEAR),
+        ({"stderr": "nfgnn: other.npz: create the file again"}, Outcome.UNCLEAR),
+        ({"stderr": "nfgnn: graph.npz: is wrong"}, Outcome.UNCLEAR),
+        ({"stderr": MESSAGE + "\n" + MESSAGE}, Outcome.UNCLEAR),
+        ({"stderr": MESSAGE + "\x1b[31m"}, Outcome.UNCLEAR),
+        ({"status": 0, "stdout": "\x1b[31m"}, Outcome.UNCLEAR),
+    ],
+)
+def test_outcomes_are_told_apart(changes: dict[str, object], expected: Outcome) -> None:
+    outcome, _ = classify(replace(ENDED, **changes), ["graph.npz"], memory_bytes=2**30)
+    assert outcome == expected

@@ -153,7 +153,7 @@ def tune(
     if not chosen_seeds or max(chosen_seeds) >= names.FIRST_REPORT_SEED:
         raise UserError(
             f"--seeds {seeds} is not valid: settings are selected on seeds from 0 to 999; "
-            "larger ones are for reported runs"
+            "use those, because larger ones are for reported runs"
         )
     options.check_output_folder(storage.parent)
     if out is not None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nfgnn.data.paths import cache_folder
 from nfgnn.data.registry import Entry
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, system_error
 from nfgnn.files import atomic_write
 
 _SETTLED = 2.0  # seconds; a file changed twice within a tick of the clock keeps its times
@@ -48,6 +48,13 @@ def published_file(entry: Entry, file: str) -> PublishedFile | None:
 
 def check_raw_files(entry: Entry, folder: Path) -> list[str]:
     """Return the SHA-256 of all raw files; refuse a file that differs from the published one."""
+    try:
+        return _compare_raw_files(entry, folder)
+    except OSError as error:
+        raise system_error(error) from None
+
+
+def _compare_raw_files(entry: Entry, folder: Path) -> list[str]:
     stats = [(folder / file).stat() for file in entry.required]
     published = [published_file(entry, file) for file in entry.required]
     for file, recorded, stat in zip(entry.required, published, stats):

@@ -13,6 +13,7 @@ from nfgnn.errors import UserError
 
 Masks = tuple[Tensor, ...]
 """Training, validation and test nodes; the inductive protocol adds the unobserved nodes."""
+_SEEDS = 2**63
 _NAMES = ("train_mask", "val_mask", "test_mask", "unobserved_mask")
 
 
@@ -34,10 +35,12 @@ def split(data: Data, protocol: str | None = None, seed: int = 0) -> Data:
         seed: seed of the random numbers. The same seed gives the same masks on every machine.
     """
     protocol = protocol or default_protocol(data)
-    if protocol not in PROTOCOLS:
+    if not isinstance(protocol, str) or protocol not in PROTOCOLS:
         raise UserError(f"there is no protocol '{protocol}': choose one of {', '.join(PROTOCOLS)}")
     if data.y is None or not bool((data.y >= 0).any()):
         raise UserError("the graph has no labels, so it cannot be split: label some nodes")
+    if not isinstance(seed, int) or not 0 <= seed < _SEEDS:
+        raise UserError(f"seed = {seed!r} is not valid: use a whole number from 0 to 2**63 - 1")
     masks = PROTOCOLS[protocol](data, seed)
     out = copy.copy(data)
     if "unobserved_mask" in out:  # of an earlier split

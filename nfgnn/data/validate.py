@@ -58,8 +58,12 @@ def check_graph(
         sorted_edges: the edges are already undirected, sorted and unique, and must not be copied
             because they are a memory map.
     """
-    name = str(name or data.get("name") or "graph")
+    given = data.get("name")
+    if not name and isinstance(given, str):
+        name = given
+    name = str(name or "graph")
     where = where or name
+    _refuse_nested_tensors(data, where)
     num_nodes = _count_nodes(data, where)
     if need_labels and data.get("y") is None:
         raise _no_labels(where)
@@ -135,6 +139,13 @@ def _is_per_node(key: str, value: Any, num_nodes: int) -> bool:
     if key == "feature_encoding":
         return isinstance(value, TableEncoding)
     return key != "edge_attr" and _shape(value)[:1] == (num_nodes,)
+
+
+def _refuse_nested_tensors(data: Data, where: str) -> None:
+    """Refuse tensors of several sizes, which have no shape."""
+    for key, value in data.to_dict().items():
+        if isinstance(value, Tensor) and value.is_nested:
+            raise UserError(f"{where}: `{key}` is a nested tensor; use one array.")
 
 
 def _count_nodes(data: Data, where: str) -> int:

@@ -85,7 +85,7 @@ def make_plan(
         raise UserError(f"there is no table '{name}': choose from {choices}, figures, all")
     if seed < FIRST_REPORT_SEED:
         raise UserError(
-            f"settings are chosen on seeds below 1000, such as {seed}: report on seeds from 1000 on"
+            f"settings are chosen on seeds below 1000, such as {seed}: use seeds from 1000 on"
         )
     spec = TABLES[name]
     columns = _select_columns(name, spec, datasets, root)

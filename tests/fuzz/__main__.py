@@ -1,6 +1,7 @@
 """``python -m tests.fuzz``: run cases, or repeat one."""
 
 import argparse
+import os
 import resource
 import sys
 import time
@@ -11,14 +12,21 @@ import torch
 from .campaign import Campaign, CaseResult, bugs, summarise
 
 _MEMORY_BYTES = 12 * 2**30
+_RESULT = """# Result of the fuzzer
+
+`{command}` on {machine}: {cases} cases in {minutes:.0f} minutes, {bugs} bugs.
+[docs/fuzzing.md](../../docs/fuzzing.md) explains the outcomes.
+
+{summary}"""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--cases", type=int, default=200, help="number of cases")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the cases")
+    parser.add_argument("--cases", type=int, default=200, help="number of cases of each seed")
+    parser.add_argument("--seed", type=int, nargs="+", default=[0], help="seeds of the cases")
     parser.add_argument("--case", help="repeat the case with this id and print everything")
     parser.add_argument("--result", type=Path, help="Markdown file for the summary")
+    parser.add_argument("--machine", default=f"{os.cpu_count()} cores", help="for the summary")
     options = parser.parse_args()
     _bound_memory()
     torch.set_num_threads(1)  # a fork has only the thread that calls it
@@ -27,13 +35,22 @@ def main() -> int:
             return _repeat(campaign, options.case)
         start = time.perf_counter()
         results = _run_all(campaign, options.seed, options.cases)
-    seconds = time.perf_counter() - start
+        seconds = time.perf_counter() - start
     found = bugs(results)
     summary = summarise(results)
     print(summary)
     print(f"{len(results)} cases in {seconds:.0f} s, {len(found)} bugs")
     if options.result:
-        options.result.write_text(summary)
+        seeds = " ".join(map(str, options.seed))
+        text = _RESULT.format(
+            command=f"python -m tests.fuzz --cases {options.cases} --seed {seeds}",
+            machine=options.machine,
+            cases=len(results),
+            minutes=seconds / 60,
+            bugs=len(found),
+            summary=summary,
+        )
+        options.result.write_text(text, encoding="utf-8")
     return 1 if found else 0
 
 
@@ -42,10 +59,10 @@ def _bound_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
 
 
-def _run_all(campaign: Campaign, seed: int, cases: int) -> list[CaseResult]:
+def _run_all(campaign: Campaign, seeds: list[int], cases: int) -> list[CaseResult]:
     results = []
-    for number in range(cases):
-        result, _ = campaign.run(f"{seed}-{number}")
+    for case_id in (f"{seed}-{number}" for seed in seeds for number in range(cases)):
+        result, _ = campaign.run(case_id)
         results.append(result)
         if bugs([result]):
             print(

@@ -24,6 +24,7 @@ from nfgnn.paper.search.results import SearchResults
 from nfgnn.store import Store
 from nfgnn.training import Records, load_run, merge_records, read_summary
 
+from .array_mutations import hostile_tensor
 from .hostile_values import hostile_value
 from .mutate import damage_file
 from .oracles import (
@@ -38,6 +39,11 @@ from .oracles import (
 from .place import Place
 from .samples import FAST
 
+_DIFFERENT = {
+    *("seconds", "epoch_ms", "stages", "plan"),
+    *("run", "output", "store", "path", "files", "source"),
+}
+"""Keys of a command's JSON that differ between equal runs: times and places."""
 Result = tuple[list[str], Any]
 Action = Callable[[Place, list[str]], Result]
 """Arguments: the folders of the case, and further command-line arguments of the case."""
@@ -220,8 +226,7 @@ def _without_times(stdout: str) -> Any:
         return None
     if not isinstance(content, dict):
         return None
-    times = ("seconds", "epoch_ms", "run", "stages", "plan", "output", "store", "path", "files")
-    return {key: value for key, value in content.items() if key not in times}
+    return {key: value for key, value in content.items() if key not in _DIFFERENT}
 
 
 def _digest(data: Data) -> str:
@@ -279,3 +284,31 @@ def fit_with_setting(place: Place, arguments: list[str]) -> Result:
     data = split(load_dataset("karate"), protocol="stratified", seed=0)
     classifier = NodeClassifier("NFGNN", preset="none", device="cpu", **settings).fit(data)
     return probability_problems(classifier.predict_proba(data)), None
+
+
+def load_object(place: Place, arguments: list[str]) -> Result:
+    """Load a PyG object, of which one attribute is hostile."""
+    rng = random.Random(arguments[-1])
+    content = torch.load(samples_folder() / "pt" / "graph.pt", weights_only=True)
+    key = rng.choice([*content, "num_nodes", "edge_weight", "train_mask", "class_names", "name"])
+    content[key] = hostile_tensor(rng, content.get(key, content["y"]))
+    data = load_dataset(Data.from_dict(content))
+    return graph_problems(data), None
+
+
+def split_with(place: Place, arguments: list[str]) -> Result:
+    """Split a graph with hostile arguments."""
+    rng = random.Random(arguments[-1])
+    given = {"protocol": "full", "seed": 0}
+    given[rng.choice(list(given))] = hostile_value(rng)
+    data = split(load_dataset("karate"), **given)
+    masks = torch.stack([data.train_mask, data.val_mask, data.test_mask])
+    disjoint = int(masks.sum(0).max()) <= 1
+    return [] if disjoint else ["the masks overlap"], None
+
+
+def save_model(place: Place, arguments: list[str]) -> Result:
+    """Save a model to a folder with files of the user."""
+    classifier = NodeClassifier.load(samples_folder() / "model" / "model", device="cpu")
+    classifier.save(place.input / "output")
+    return [], None

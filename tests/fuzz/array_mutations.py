@@ -109,7 +109,7 @@ def tensor_value(rng: random.Random, path: Path) -> None:
     key = rng.choice(list(content))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        value = _hostile_tensor(rng, content[key])
+        value = hostile_tensor(rng, content[key])
     if rng.random() < 0.1:
         key = rng.choice(["num_nodes", "edge_weight", "train_mask", "class_names", "extra", "name"])
     content[key] = value
@@ -273,7 +273,8 @@ def _other_values(rng: random.Random, array: np.ndarray) -> np.ndarray:
     return flat.reshape(array.shape)
 
 
-def _hostile_tensor(rng: random.Random, value: Any) -> Any:
+def hostile_tensor(rng: random.Random, value: Any) -> Any:
+    """Return something that is not the tensor, or a tensor that lies about itself."""
     if not isinstance(value, torch.Tensor) or rng.random() < 0.1:
         return rng.choice([-1, 2 * 10**9, 10**30, 0.5, None, "x", True, [1, "a"], {}, [[1], [2]]])
     if rng.random() < 0.5:

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import tempfile
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,9 +74,15 @@ class Campaign:
         prepared = target.prepare(rng, place, self.samples)
         before = snapshot(place.input)
         ended = run_forked(
-            lambda: target.action(place, prepared.arguments), place, prepared.unprivileged
+            lambda: target.action(place, prepared.arguments),
+            place,
+            prepared.unprivileged,
+            prepared.environment,
         )
-        changed = [] if target.writes_input else _differences(before, snapshot(place.input))
+        after = snapshot(place.input)
+        if target.adds_files:
+            after = {name: content for name, content in after.items() if name in before}
+        changed = [] if target.writes_input else _differences(before, after)
         ended = dataclasses.replace(ended, changed=changed)
         if target.protected and ended.status == 0:
             value = json.loads(place.report.read_text())["value"]
@@ -96,7 +103,7 @@ class Campaign:
             place.create()
             target = self.targets[number]
             target.prepare_sample(place, self.samples)
-            ended = run_forked(lambda: target.action(place, []), place, False)
+            ended = run_forked(lambda: target.action(place, []), place)
             if ended.status != 0:
                 raise RuntimeError(f"{target.format}, {target.command}: {ended.stderr[-2000:]}")
             self._expected[number] = json.loads(place.report.read_text())["value"]
@@ -134,6 +141,8 @@ def _write_samples(folder: Path) -> None:
         try:
             write_samples(folder / "samples")
             status = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     _, status = os.waitpid(child, 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from .array_mutations import MAT, NPY, NPZ, PICKLE, SAFETENSORS, TENSORS, tensor_payload
 from .byte_mutations import BYTE_MUTATIONS, mutate_bytes
 from .path_mutations import PATH_MUTATIONS
-from .text_mutations import BOMB, DATABASE, JSON, PARQUET, TABLE, Mutation
+from .text_mutations import BOMB, DATABASE, JSON, PARQUET, TABLE, TOML, Mutation
 
 CONTENT: dict[str, Mapping[str, Mutation]] = {
     ".csv": TABLE,
@@ -15,6 +15,7 @@ CONTENT: dict[str, Mapping[str, Mutation]] = {
     ".txt": TABLE,
     ".gz": {**TABLE, **BOMB},
     ".json": JSON,
+    ".toml": TOML,
     ".parquet": PARQUET,
     ".npz": NPZ,
     ".npy": NPY,

@@ -3,6 +3,8 @@
 Importing torch takes seconds. The parent imports everything once, and every case is a fork of it.
 """
 
+# ruff: noqa: F401 - the commands import these modules when they need them.
+
 import contextlib
 import ctypes
 import json
@@ -14,10 +16,17 @@ import socket
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot
+import optuna
+import sklearn.metrics
+import torch_geometric.datasets
+
+import nfgnn.explain
+import nfgnn.paper.studies.mixed_patterns
 from nfgnn.errors import UserError
 
 from .outcomes import Ended
@@ -33,13 +42,19 @@ _OVERRIDE = 1 << 1 | 1 << 2  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH
 _UNEXPECTED = 70  # status of a Python call that raised something else than UserError
 
 
-def run_forked(call: Callable[[], Any], place: Place, unprivileged: bool) -> Ended:
+def run_forked(
+    call: Callable[[], Any],
+    place: Place,
+    unprivileged: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> Ended:
     """Run a call in a child process and describe how it ended.
 
     Args:
         call: returns a list of problems, and a value to compare.
         place: the folders of the case.
         unprivileged: whether to give up the permissions of root.
+        environment: environment variables of the case.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -47,7 +62,7 @@ def run_forked(call: Callable[[], Any], place: Place, unprivileged: bool) -> End
     if child == 0:
         status = _UNEXPECTED
         try:
-            _enter(place, unprivileged)
+            _enter(place, unprivileged, environment or {})
             status = _report(call, place)
         except BaseException:
             traceback.print_exc()
@@ -59,7 +74,7 @@ def run_forked(call: Callable[[], Any], place: Place, unprivileged: bool) -> End
     return _wait(child, place)
 
 
-def _enter(place: Place, unprivileged: bool) -> None:
+def _enter(place: Place, unprivileged: bool, environment: Mapping[str, str]) -> None:
     """Let this process see nothing but the folders of the case."""
     os.setsid()
     os.chdir(place.out)
@@ -70,6 +85,7 @@ def _enter(place: Place, unprivileged: bool) -> None:
         "COLUMNS": "200",
     }
     os.environ.pop("NFGNN_DATA", None)
+    os.environ |= environment
     tempfile.tempdir = None
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     bounds = {

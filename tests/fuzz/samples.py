@@ -30,11 +30,13 @@ RAW = (
     "cora",
     "photo",
     "texas",
+    "actor",
     "minesweeper",
     "chameleon-filtered",
     "reed98",
     "genius",
     "ogbn-arxiv",
+    "ogbn-papers100m",
 )
 """One registered data set for each layout of raw files."""
 FAST = ("--set", "epochs=2", "--set", "K=2", "--set", "hidden_channels=4")
@@ -73,11 +75,11 @@ def _write_set(place: Path, seed: int) -> None:
         raw.mkdir(parents=True, exist_ok=True)
         writer_of(entry)(entry, raw)
     graph = str(place / "csv" / "graph")
-    _run("train", graph, "--runs", "2", "--seed", str(seed), *FAST, "--out", "run/run", "--json")
+    _run("train", graph, "--runs", "2", *FAST, "--out", "run/run", "--json")
     _run("precompute", graph, "--K", "2", "--rows", "all", "--out", "store/store", "--json")
     _run("train", "store/store", "--runs", "1", *FAST[:2], "--out", "store-run/run", "--json")
-    tune = ("tune", graph, "--trials", "1", "--seeds", "0", *FAST, "--model", "MLP")
-    _run(*tune[:6], "--set", "epochs=2", "--model", "MLP", "--storage", "database/runs.sqlite")
+    tune = ("tune", graph, "--trials", "1", "--seeds", "0", "--set", "epochs=2", "--model", "MLP")
+    _run(*tune, "--storage", "database/runs.sqlite", "--out", "preset/mlp.toml")
     with open_records(place / "database" / "runs.sqlite") as records:
         (place / "records").mkdir()
         for ending in ("parquet", "csv", "json"):
@@ -87,6 +89,7 @@ def _write_set(place: Path, seed: int) -> None:
     shutil.copyfile(place / "records" / "runs.parquet", place / "results" / "records.parquet")
     _write_model(place, data)
     _write_search_results(place / "search" / "search.parquet")
+    _write_foreign_files(place)
 
 
 def _write_graphs(place: Path, data: Data) -> None:
@@ -126,6 +129,20 @@ def _write_model(place: Path, data: Data) -> None:
     data = split(load_dataset(data), protocol="full", seed=0)
     settings: dict[str, Any] = {"epochs": 2, "K": 2, "hidden_channels": 4}
     NodeClassifier("NFGNN", device="cpu", **settings).fit(data).save(place / "model" / "model")
+
+
+def _write_foreign_files(place: Path) -> None:
+    """Write folders that a command must not replace: each holds a file of the user."""
+    shutil.copytree(place / "run" / "run", place / "foreign" / "run")
+    shutil.copytree(place / "store" / "store", place / "foreign" / "store")
+    shutil.copytree(place / "model" / "model", place / "foreign" / "model")
+    for name, marker in (("empty", None), ("config", "config.json"), ("manifest", "manifest.json")):
+        (place / "foreign" / name).mkdir()
+        if marker:
+            (place / "foreign" / name / marker).write_text("{}")
+    for folder in (place / "foreign").iterdir():
+        (folder / "thesis.txt").write_text("years of work")
+    (place / "foreign" / "run" / "seed-0" / "notes.txt").write_text("more work")
 
 
 def _write_search_results(path: Path) -> None:

@@ -35,7 +35,7 @@ def seal_store(folder: Path) -> None:
         content.pop("checksum", None)
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
         path.write_text(json.dumps({**content, "checksum": digest}))
-    except (ValueError, AttributeError, OSError):
+    except (ValueError, AttributeError, OSError, RecursionError):
         return  # the mutation has left no JSON object
 
 

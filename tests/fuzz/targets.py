@@ -30,6 +30,8 @@ class Prepared:
     names: list[str] = field(default_factory=list)
     """A refusal must contain one of these texts."""
     arguments: list[str] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
+    """Environment variables of the case."""
     unprivileged: bool = False
     """Whether the case must run without the permissions of root."""
 
@@ -45,6 +47,7 @@ class Target(ABC):
         weight: how often it is tried.
         protected: whether an accepted input must give the value of the unchanged sample.
         writes_input: whether the command may change its input.
+        adds_files: whether the command may add files to its input.
     """
 
     format: str
@@ -53,6 +56,7 @@ class Target(ABC):
     weight: int = 1
     protected: bool = False
     writes_input: bool = False
+    adds_files: bool = False
 
     @abstractmethod
     def prepare(self, rng: random.Random, place: Place, samples: Path) -> Prepared:
@@ -88,9 +92,6 @@ class FileTarget(Target):
             files = [path for path in sorted(copy.rglob(self.files)) if path.is_file()]
         path = rng.choice(files)
         other = samples.with_name("two") / self.sample / path.relative_to(copy)
-        if not other.is_file():
-            # Folders of runs are named after seeds, which differ between the sets.
-            other = path
         name = mutate_file(rng, path, other)
         if self.after and copy.is_dir():
             self.after(copy)
@@ -175,13 +176,42 @@ class OptionTarget(Target):
         elif not option.startswith("-"):
             arguments = [value]
         key = arguments[-1].partition("=")[0]
-        names = [option, option.lstrip("-"), key[:20], value[:20], ascii(value)[1:20]]
+        words = option.lstrip("-").replace("-", "_")
+        names = [option, option.lstrip("-"), words, key[:20], value[:20], ascii(value)[1:20]]
         if self.format == "Python argument":
-            names = [arguments[-1].partition("=")[0]]
+            names = [arguments[-1].partition("=")[0], "graph", "seed", "protocol"]
         return Prepared(" ".join(ascii(part) for part in arguments)[:100], names, arguments)
 
     def prepare_sample(self, place: Place, samples: Path) -> None:
         raise NotImplementedError("an option has no unchanged value")
+
+
+@dataclass(frozen=True)
+class EnvironmentTarget(Target):
+    """An environment variable has a hostile value."""
+
+    def prepare(self, rng: random.Random, place: Place, samples: Path) -> Prepared:
+        variables = ("HOME", "XDG_CACHE_HOME", "TMPDIR", "NFGNN_DATA", "COLUMNS", "TERM", "LANG")
+        name = rng.choice(variables)
+        file = place.input / "file"
+        file.write_text("x")
+        paths = ["", "/", "/nonexistent/x", "/dev/null", str(file), str(file / "x"), "relative"]
+        value = rng.choice([*paths, _option_value(rng)[:3000]])
+        return Prepared(f"{name}={value[:60]!a}", environment={name: value})
+
+    def prepare_sample(self, place: Place, samples: Path) -> None:
+        raise NotImplementedError("a variable has no unchanged value")
+
+
+@dataclass(frozen=True)
+class ForeignTarget(FileTarget):
+    """The output folder exists and holds files of the user, which must stay."""
+
+    def prepare(self, rng: random.Random, place: Place, samples: Path) -> Prepared:
+        name = rng.choice(sorted(path.name for path in (samples / self.sample).iterdir()))
+        shutil.copytree(samples / self.sample / name, place.input / "output")
+        overwrite = rng.choice([[], ["--overwrite"]])
+        return Prepared(f"files of the user in a folder like {name!r}", ["output"], overwrite)
 
 
 def _quoted(text: str) -> str:
@@ -208,6 +238,7 @@ def all_targets(samples: Path) -> list[Target]:
         *_store_targets(),
         *_record_targets(),
         *_option_targets(),
+        *_surrounding_targets(),
     ]
 
 
@@ -281,6 +312,37 @@ def _raw_targets(samples: Path) -> list[Target]:
         targets.append(FileTarget(group, "datasets", describe, 1, **named))
         cached = actions.load_twice(name)
         targets.append(CacheTarget("cache", "load_dataset", cached, 1, sample=sample))
+    return targets
+
+
+def _surrounding_targets() -> list[Target]:
+    """Return targets of what surrounds an input: presets, environment, existing output."""
+    short = ("--runs", "1", "--workers", "1", "--set", "epochs=2")
+    graph = "SAMPLES/csv/graph"
+    preset = command("train", graph, *short, "--preset", "INPUT/mlp.toml", "--out", "OUT/run",
+                     "--json")  # fmt: skip
+    describe = command("datasets", graph, "--json")
+    train = command("train", graph, *short, "--json")
+    texas = command("datasets", "texas", "--json")
+    targets: list[Target] = [
+        FileTarget("preset file", "train", preset, 5, sample="preset/mlp.toml"),
+        EnvironmentTarget("environment", "datasets", describe, 2),
+        EnvironmentTarget("environment", "datasets", texas, 1),
+        EnvironmentTarget("environment", "train", train, 2),
+        OptionTarget("Python argument", "load_dataset", actions.load_object, 8, options=("x",)),
+        OptionTarget("Python argument", "split", actions.split_with, 3, options=("seed",)),
+    ]
+    writing = {
+        "train": command("train", graph, *short, "--out", "INPUT/output", "--json"),
+        "precompute": command("precompute", graph, "--K", "2", "--out", "INPUT/output", "--json"),
+        "analyze": command("analyze", graph, "--out", "INPUT/output", "--json"),
+        "datasets": command("datasets", "--template", "INPUT/output"),
+        "save": actions.save_model,
+    }
+    for name, action in writing.items():
+        targets.append(
+            ForeignTarget("existing output", name, action, 2, adds_files=True, sample="foreign")
+        )
     return targets
 
 

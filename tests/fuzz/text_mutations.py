@@ -49,6 +49,37 @@ def json_duplicate_key(rng: random.Random, path: Path) -> None:
     path.write_text(text)
 
 
+def toml_value(rng: random.Random, path: Path) -> None:
+    """Replace a line of a TOML file, or add one."""
+    lines = path.read_text().splitlines()
+    values = [
+        "nan",
+        "inf",
+        "-1",
+        "1e400",
+        "true",
+        "[]",
+        "{}",
+        '""',
+        '"x"',
+        "1979-05-27",
+        "9" * 5000,
+    ]
+    values += ["[[[[1]]]]", "[" * 500, "{a = 1}", "0x10", '"\\u001b[31m"', "'x'", "10**3", ""]
+    settings = [i for i, line in enumerate(lines) if " = " in line and not line.startswith("#")]
+    place = rng.choice(settings)
+    key = lines[place].partition(" = ")[0]
+    new = [
+        f"{key} = {rng.choice(values)}",
+        f"{rng.choice(['model', 'unknown', 'K', 'epochs', 'a.b.c'])} = {rng.choice(values)}",
+        f"[{rng.choice(['full', 'full.x', 'default', 'a.b.c.d', ''])}]",
+        f"[[{key}]]",
+        lines[place],
+    ]
+    lines[place : place + rng.randrange(2)] = [rng.choice(new)]
+    path.write_text("\n".join(lines) + "\n")
+
+
 def table_cell(rng: random.Random, path: Path) -> None:
     """Replace some cells of a delimited text."""
     rows, dialect = _read_rows(path)
@@ -181,6 +212,7 @@ JSON: dict[str, Mutation] = {
     "replace the JSON document": json_document,
     "repeat a JSON key": json_duplicate_key,
 }
+TOML: dict[str, Mutation] = {"replace a line of TOML": toml_value}
 TABLE: dict[str, Mutation] = {
     "replace cells": table_cell,
     "replace a column": table_column,

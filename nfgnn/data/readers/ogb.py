@@ -6,6 +6,7 @@ and ``raw/node-label.npz`` instead. They are never read as a whole: features and
 maps, and edges are made undirected on disk.
 """
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch_geometric.data import Data
 from nfgnn.data.external_sort import undirected_on_disk
 from nfgnn.data.labels import encode_labels
 from nfgnn.data.large_graph import LargeGraph
+from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import first_line
 from nfgnn.data.paths import files_fingerprint
 from nfgnn.data.readers.mapped_arrays import edge_blocks, map_member, row_blocks, scratch_folder
@@ -108,10 +110,35 @@ def _split_masks(folder: Path, files: tuple[str, ...], num_nodes: int) -> dict[s
 
 
 def _read_matrix(path: Path, dtype: pa.DataType) -> np.ndarray:
-    """Read a CSV file without header; Arrow unpacks it by the ending of its name."""
+    """Read a compressed CSV file without header."""
     try:
-        table = csv.read_csv(path, csv.ReadOptions(autogenerate_column_names=True))
+        with _CheckedStream(path) as stream:
+            table = csv.read_csv(stream, csv.ReadOptions(autogenerate_column_names=True))
         columns = [column.cast(dtype).to_numpy() for column in table.itercolumns()]
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{path}: cannot be read: {first_line(error)}; {_AGAIN}") from None
     return np.stack(columns, axis=1)
+
+
+class _CheckedStream(io.RawIOBase):
+    """The unpacked content of a file, as long as there is memory for what Arrow makes of it.
+
+    A megabyte of gzip can unpack to a gigabyte.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stream = pa.input_stream(path)  # unpacks by the ending of the name
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        # The columns are converted and joined afterwards, which takes as much memory again.
+        require_memory(pa.total_allocated_bytes(), str(self._path))
+        content: bytes = self._stream.read(size)
+        return content
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()

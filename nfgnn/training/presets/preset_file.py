@@ -81,7 +81,7 @@ def _read(path: Path, size: int, changed: int) -> PresetFile:
         text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # of TOML, or of the encoding
-        raise UserError(f"{path}: is not valid TOML: {error}") from None
+        raise UserError(f"{path}: is not valid TOML: {error}; correct it") from None
     file = PresetFile(path, content.pop("model", None), {}, tuple(text.splitlines()))
     if file.model is not None and not isinstance(file.model, str):
         raise UserError(f'{file.place("model")}model is a name, such as model = "NFGNN"')

@@ -208,10 +208,15 @@ class Records:
             try:
                 facts["config"] = _parse_config(facts["config"])
                 facts["metrics"] = json.loads(facts["metrics"])
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, RecursionError):
                 raise UserError(f"{self.path}: {_DAMAGED}") from None
             facts["timed"] = bool(facts["timed"])
-            yield Record(**facts)
+            record = Record(**facts)
+            try:
+                record.check()
+            except ValueError:
+                raise UserError(f"{self.path}: {_DAMAGED}") from None
+            yield record
 
     def _upgrade(self) -> None:
         """Rewrite rows of older versions as the present version writes them."""

@@ -187,7 +187,7 @@ def _read_json(path: Path) -> list[Record]:
 
 
 def _record(row: Mapping[str, Any], config: dict[str, Any], metrics: dict[str, float]) -> Record:
-    return Record(
+    record = Record(
         dataset=row["dataset"],
         fingerprint=row["fingerprint"],
         protocol=row["protocol"],
@@ -198,7 +198,9 @@ def _record(row: Mapping[str, Any], config: dict[str, Any], metrics: dict[str, f
         machine=row["machine"],
         version=int(row["version"]),
         timed=_parse_flag(row.get("timed")),
-    ).normalised()
+    )
+    record.check()
+    return record.normalised()
 
 
 def _parse_flag(value: Any) -> bool:

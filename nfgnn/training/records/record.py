@@ -41,6 +41,17 @@ class Record:
     timed: bool = False
     """Whether the run was made for its time: alone, after a warm-up."""
 
+    def check(self) -> None:
+        """Raise :class:`ValueError` if a value from a file cannot be that of a run."""
+        texts = (self.dataset, self.fingerprint, self.protocol, self.device, self.machine)
+        whole = (self.seed, self.version)
+        right = all(isinstance(text, str) for text in texts)
+        right &= all(isinstance(number, int) and 0 <= number < 2**63 for number in whole)
+        right &= isinstance(self.config, Mapping) and isinstance(self.config.get("model"), str)
+        right &= isinstance(self.metrics, Mapping)
+        if not right or not all(isinstance(v, int | float) for v in self.metrics.values()):
+            raise ValueError("a value is not that of a run")
+
     @property
     def model(self) -> str:
         return str(self.config["model"])
