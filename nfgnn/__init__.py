@@ -38,6 +38,8 @@ __version__ = "0.1.0"
 
 # torch says this of every sparse CSR tensor; all that is used of them here is covered by the tests.
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+# Torch 2.11 warns at the first sparse tensor, although readers check these invariants themselves.
+warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
 
 # Loaded when first asked for: `nfgnn --help` must not wait for torch.
 _HOME = {
