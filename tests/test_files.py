@@ -136,3 +136,22 @@ def test_a_file_cannot_be_locked_as_a_folder(tmp_path: Path) -> None:
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(UserError, match="is a file"), files.locked(path, "busy"):
             pass
+
+
+def test_leftovers_are_deleted_unless_a_process_writes_them(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    left = tmp_path / ".p.csv.0123456789abcdef.partial"
+    left.write_text("of a killed process")
+    other = tmp_path / ".p.csv.other.partial"
+    other.write_text("not ours")
+    with files.atomic_file(path) as living:
+        living.write_text("one")
+        with files.atomic_file(path) as second:
+            second.write_text("two")
+            assert living.exists()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [other.name, "p.csv"]
+    assert path.read_text() == "one"
+    (tmp_path / ".run.0123456789abcdef.partial" / "sub").mkdir(parents=True)
+    with files.atomic_folder(tmp_path / "run") as partial:
+        folder(partial / "sub", "new")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [other.name, "p.csv", "run"]

@@ -28,9 +28,14 @@ def data_roots(root: str | Path | None) -> list[Path]:
 
 
 def file_signature(file: Path) -> str:
-    """Return the place, size and modification time of a file, which change with its content."""
+    """Return the place, inode, size and times of a file, which change with its content.
+
+    No program can set the time of the last change of the inode (ctime). A file that was changed and
+    given its old modification time therefore has another signature.
+    """
     stat = file.stat()
-    return f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+    times = f"{stat.st_mtime_ns} {stat.st_ctime_ns}"
+    return f"{file.resolve()} {stat.st_ino} {stat.st_size} {times}"
 
 
 def files_fingerprint(*files: Path) -> str:

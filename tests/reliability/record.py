@@ -4,7 +4,8 @@
     python tests/reliability/record.py kills --workers 2
 
 ``faults`` tries a full disk, a read-only disk and a single refusal at every file event of every
-command, ``kills`` 20 random file events and 10 random moments each. They write
+command, or at every N-th with ``--every N``. ``kills`` interrupts each command ``--kills`` times,
+two thirds of them at random file events and the others at random moments. They write
 ``benchmarks/results/faults.md`` and ``benchmarks/results/kills.md``; status 1 means that something
 was wrong.
 """
@@ -32,8 +33,8 @@ Row = tuple[list[str], list[str]]
 """The cells of a line of the table, and the problems behind it."""
 
 
-def fault_row(job: tuple[str, str]) -> Row:
-    """Try one kind of fault at every file event of a command."""
+def fault_row(job: tuple[str, str], every: int) -> Row:
+    """Try one kind of fault at every file event of a command, or at every N-th."""
     name, kind = job
     problems = []
     ends: Counter[str] = Counter()
@@ -47,12 +48,12 @@ def fault_row(job: tuple[str, str]) -> Row:
             ends["message" if outcome.status else "finished"] += 1
             if problem:
                 problems.append(f"{name}, {kind}, event {at} ({outcome.failed}): {problem}")
-            at += 1
-    cells = [f"`{name}`", kind, str(at - 1), str(ends["message"]), str(ends["finished"])]
-    return [*cells, str(len(problems))], problems
+            at += every
+    cells = [f"`{name}`", kind, str(every), str(ends.total()), str(ends["message"])]
+    return [*cells, str(ends["finished"]), str(len(problems))], problems
 
 
-def kill_row(job: tuple[str, str]) -> Row:
+def kill_row(job: tuple[str, str], kills: int) -> Row:
     """Kill a command at random file events or at random moments."""
     name, kind = job
     problems = []
@@ -65,11 +66,11 @@ def kill_row(job: tuple[str, str]) -> Row:
         duration = time.perf_counter() - start
         attempts: list[Callable[[], tuple[object, str | None]]] = []
         if kind == "file event":
-            for at in random_events(prepared, 20, seed=0):
+            for at in random_events(prepared, 2 * kills // 3, seed=0):
                 attempts.append(partial(kill_at_event, server, prepared, at, work))
         else:
             moments = random.Random(1)
-            for _ in range(10):
+            for _ in range(kills // 3):
                 after = moments.uniform(0, duration)
                 attempts.append(partial(kill_at_moment, server, prepared, after, work))
         for number, attempt in enumerate(attempts):
@@ -81,14 +82,12 @@ def kill_row(job: tuple[str, str]) -> Row:
     return cells, problems
 
 
-KINDS: dict[str, tuple[Callable[[tuple[str, str]], Row], list[tuple[str, str]], list[str]]] = {
+KINDS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "faults": (
-        fault_row,
         [(name, kind) for name in CASES for kind in FAULTS],
-        ["command", "disk", "file events", "ended with a message", "finished", "problems"],
+        ["command", "disk", "every N-th", "tried", "message", "finished", "problems"],
     ),
     "kills": (
-        kill_row,
         [(name, kind) for name in KILLED for kind in ("file event", "moment")],
         ["command", "killed at a random", "kills", "equal after resuming", "problems"],
     ),
@@ -110,7 +109,7 @@ NOTES = {
 
 def table(kind: str, rows: list[Row], machine: str) -> Iterator[str]:
     """Yield the lines of the recorded file."""
-    _, _, header = KINDS[kind]
+    header = KINDS[kind][1]
     yield f"# {TITLES[kind]}"
     yield ""
     yield f"`python tests/reliability/record.py {kind}`, on {machine}. {NOTES[kind]}"
@@ -131,12 +130,16 @@ def main() -> None:
     )
     parser.add_argument("kind", choices=list(KINDS))
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--every", type=int, default=1, help="of the file events of `faults`")
+    parser.add_argument("--kills", type=int, default=30, help="of every command of `kills`")
     parser.add_argument("--commands", nargs="*", default=list(CASES), help="only these")
     parser.add_argument("--machine", default="this machine", help="for the table")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    work, jobs, _ = KINDS[arguments.kind]
-    chosen = [job for job in jobs if job[0] in arguments.commands]
+    chosen = [job for job in KINDS[arguments.kind][0] if job[0] in arguments.commands]
+    work: Callable[[tuple[str, str]], Row] = partial(fault_row, every=arguments.every)
+    if arguments.kind == "kills":
+        work = partial(kill_row, kills=arguments.kills)
     with ProcessPoolExecutor(arguments.workers) as pool:
         rows = list(pool.map(work, chosen))
     text = "\n".join(table(arguments.kind, rows, arguments.machine)).rstrip() + "\n"

@@ -1,5 +1,6 @@
 """A graph that is read in blocks gives the same store as in memory, up to rounding."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def test_invalid_nodes_are_rejected(
     ("source", "message"),
     [
         (np.array([0, 60]), r"contains node 60, but the 60 nodes are numbered 0 … 59"),
-        (np.array(["a", "b"]), "are whole row numbers"),
+        (np.array(["a", "b"]), "whole row numbers"),
     ],
 )
 def test_invalid_edges_are_rejected(source: np.ndarray, message: str, tmp_path: Path) -> None:
@@ -114,3 +115,22 @@ def test_invalid_edges_are_rejected(source: np.ndarray, message: str, tmp_path: 
     assert large is not None
     with pytest.raises(UserError, match=message):
         large.write_pattern(tmp_path / "w", 10**6, False, lambda what, done, total: None)
+
+
+def test_a_large_graph_that_is_changed_has_another_fingerprint(tmp_path: Path) -> None:
+    """Also if the file has the same size and gets its old modification time back."""
+    folder = write_tables(tmp_path / "g", "csv")
+    before = open_large(folder)
+    again = open_large(folder)
+    assert before is not None
+    assert again is not None
+    assert before.fingerprint == again.fingerprint
+    edges = folder / "edges.csv"
+    content = edges.read_bytes()
+    stat = edges.stat()
+    edges.write_bytes(content[:-2] + content[-3:-2] + content[-1:])
+    os.utime(edges, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert edges.stat().st_size == stat.st_size
+    after = open_large(folder)
+    assert after is not None
+    assert after.fingerprint != before.fingerprint
