@@ -63,7 +63,8 @@ def search_space(model: str, kind: str, fixed: Mapping[str, Any]) -> Space:
         kind: ``"paper"`` is the form and the grid of the paper, ``"best"`` searches all forms.
         fixed: settings that the user has decided.
     """
-    grids = {"features": ("row", "raw", "standard"), **_STRUCTURES.get(model, {}), **NUMERIC}
+    scalings = ("auto", "row", "raw", "standard")
+    grids = {"features": scalings, **_STRUCTURES.get(model, {}), **NUMERIC}
     if kind == "paper" and model in ("NFGNN", "PolyGNN"):
         grids = PAPER_GRID
     config = RunConfig.resolve(model, {}, None, None, "none")
