@@ -96,3 +96,15 @@ def test_metric_selection_and_class_weight_are_options(call) -> None:
         status, _, err = call(*command, option, value)
         assert status == 2
         assert f"'{value}'" in err
+
+
+def test_no_dead_run_of_citeseer_goes_unreported(call, data_root: Path) -> None:
+    # The preset before it had a warm-up. Seed 1000 never left the start then.
+    command = ("train", "citeseer", "--model", "GPRGNN", "--protocol", "semi", "--json")
+    command += ("--root", str(data_root), "--device", "cpu", "--seed", "999", "--runs", "2")
+    old = json.loads(call(*command, "--set", "restarts=0", "--set", "warmup_epochs=0")[1])
+    low = [s for s, value in zip(old["seeds"], old["test_accuracy"]["values"]) if value < 0.5]
+    assert old.get("dead_seeds", []) == low
+    preset = json.loads(call(*command)[1])
+    assert "dead_seeds" not in preset
+    assert preset["test_accuracy"]["mean"] > 0.6
