@@ -63,7 +63,7 @@ def check_graph(
         name = given
     name = str(name or "graph")
     where = where or name
-    _refuse_nested_tensors(data, where)
+    _refuse_tensors_without_values(data, where)
     num_nodes = _count_nodes(data, where)
     if need_labels and data.get("y") is None:
         raise _no_labels(where)
@@ -141,11 +141,12 @@ def _is_per_node(key: str, value: Any, num_nodes: int) -> bool:
     return key != "edge_attr" and _shape(value)[:1] == (num_nodes,)
 
 
-def _refuse_nested_tensors(data: Data, where: str) -> None:
-    """Refuse tensors of several sizes, which have no shape."""
+def _refuse_tensors_without_values(data: Data, where: str) -> None:
+    """Refuse nested tensors, which have no shape, and those on "meta", which have no values."""
     for key, value in data.to_dict().items():
-        if isinstance(value, Tensor) and value.is_nested:
-            raise UserError(f"{where}: `{key}` is a nested tensor; use one array.")
+        if isinstance(value, Tensor) and (value.is_nested or value.is_meta):
+            kind = "nested" if value.is_nested else "meta"
+            raise UserError(f"{where}: `{key}` is a {kind} tensor; use one array of numbers.")
 
 
 def _count_nodes(data: Data, where: str) -> int:

@@ -246,3 +246,14 @@ def test_a_device_in_place_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "graph.pt").symlink_to("/dev/zero")
     with pytest.raises(UserError, match=r"graph\.pt: is a pipe, socket or device"):
         load_dataset(tmp_path / "graph.pt")
+
+
+@pytest.mark.parametrize("kind", ["nested", "meta"])
+def test_tensors_without_values(kind: str) -> None:
+    x = torch.empty(3, 2, device="meta")
+    if kind == "nested":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # nested tensors are a prototype
+            x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    with pytest.raises(UserError, match=f"`x` is a {kind} tensor"):
+        load_dataset(Data(edge_index=EDGES, y=LABELS, x=x))

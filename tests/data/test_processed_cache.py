@@ -1,6 +1,7 @@
 """Processed graphs are cached, and the cache can be missing, damaged or hostile."""
 
 import os
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def invalid_csr() -> torch.Tensor:
     return torch.sparse_csr_tensor(crow, col, torch.ones(1), (1, 2), check_invariants=False)
 
 
-@pytest.mark.parametrize("kind", ["payload", "invalid tensor", "junk"])
+@pytest.mark.parametrize("kind", ["payload", "invalid tensor", "other edges", "junk"])
 @pytest.mark.usefixtures("empty_cache")
 def test_an_unusable_cached_graph_is_read_again(kind: str, tmp_path: Path) -> None:
     entry = REGISTRY["cora"]
@@ -72,8 +73,13 @@ def test_an_unusable_cached_graph_is_read_again(kind: str, tmp_path: Path) -> No
         torch.save({"x": Payload(tmp_path / "executed")}, cached)
     elif kind == "invalid tensor":
         torch.save({"x": invalid_csr()}, cached)
+    elif kind == "other edges":
+        torch.save({**first.to_dict(), "edge_index": first.edge_index.flip(1)}, cached)
     else:
         cached.write_bytes(b"junk")
+    if kind != "other edges":
+        # Even with a checksum that fits, no code is run and no invalid tensor is used.
+        cached.with_suffix(".sha256").write_text(sha256(cached.read_bytes()).hexdigest())
     again = load_dataset("cora", tmp_path / "root")
     assert not (tmp_path / "executed").exists()
     assert torch.equal(first.edge_index, again.edge_index)

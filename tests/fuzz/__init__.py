@@ -10,9 +10,12 @@ repeats it.
 |---|---|
 | `place` | the folders of one case |
 | `samples` | valid inputs, written once per campaign |
-| `hostile_values` | numbers, texts, names and option values that programs handle badly |
+| `hostile_values` | numbers, texts and names that programs handle badly |
 | `byte_mutations`, `path_mutations` | damage to any file, and files replaced by something else |
-| `text_mutations`, `array_mutations`, `archive_mutations` | well-formed files, hostile content |
+| `text_mutations`, `array_mutations` | well-formed files with hostile content |
+| `mutate` | the choice of a mutation that fits a file |
+| `seals` | checksums that are written anew, or removed, after a mutation |
+| `actions` | what a case does with its input |
 | `oracles` | what must hold if an input is accepted |
 | `targets` | the pairs of a format and a command |
 | `process` | one case in a forked process |

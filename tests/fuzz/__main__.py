@@ -1,6 +1,7 @@
 """``python -m tests.fuzz``: run cases, or repeat one."""
 
 import argparse
+import math
 import os
 import resource
 import sys
@@ -14,7 +15,7 @@ from .campaign import Campaign, CaseResult, bugs, summarise
 _MEMORY_BYTES = 12 * 2**30
 _RESULT = """# Result of the fuzzer
 
-`{command}` on {machine}: {cases} cases in {minutes:.0f} minutes, {bugs} bugs.
+`{command}` on {machine}: the first {cases} cases in {minutes:.0f} minutes, {bugs} bugs.
 [docs/fuzzing.md](../../docs/fuzzing.md) explains the outcomes.
 
 {summary}"""
@@ -24,6 +25,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=200, help="number of cases of each seed")
     parser.add_argument("--seed", type=int, nargs="+", default=[0], help="seeds of the cases")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="start no case after")
     parser.add_argument("--case", help="repeat the case with this id and print everything")
     parser.add_argument("--result", type=Path, help="Markdown file for the summary")
     parser.add_argument("--machine", default=f"{os.cpu_count()} cores", help="for the summary")
@@ -34,7 +36,7 @@ def main() -> int:
         if options.case:
             return _repeat(campaign, options.case)
         start = time.perf_counter()
-        results = _run_all(campaign, options.seed, options.cases)
+        results = _run_all(campaign, options.seed, options.cases, start + options.seconds)
         seconds = time.perf_counter() - start
     found = bugs(results)
     summary = summarise(results)
@@ -43,7 +45,7 @@ def main() -> int:
     if options.result:
         seeds = " ".join(map(str, options.seed))
         text = _RESULT.format(
-            command=f"python -m tests.fuzz --cases {options.cases} --seed {seeds}",
+            command=f"make fuzz CASES={options.cases} SEED='{seeds}'",
             machine=options.machine,
             cases=len(results),
             minutes=seconds / 60,
@@ -59,9 +61,11 @@ def _bound_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
 
 
-def _run_all(campaign: Campaign, seeds: list[int], cases: int) -> list[CaseResult]:
+def _run_all(campaign: Campaign, seeds: list[int], cases: int, end: float) -> list[CaseResult]:
     results = []
     for case_id in (f"{seed}-{number}" for seed in seeds for number in range(cases)):
+        if time.perf_counter() > end:
+            break
         result, _ = campaign.run(case_id)
         results.append(result)
         if bugs([result]):
