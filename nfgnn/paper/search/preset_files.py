@@ -229,7 +229,7 @@ less steadily it trains.
 The setting `warmup_epochs` is not part of these rounds. Without it, 5 of 200 runs of GPRGNN, and of
 the global filter with the same configuration, never rise above chance on CiteSeer under `semi`
 (seeds 100-299, no restarts). With 5, 10 and 20 epochs none does, and the mean validation accuracy
-is 69.78, 70.00 and 69.95 % instead of 68.21 %. The preset of GPRGNN has 10.
+is 69.78, 70.00 and 69.95 % instead of 68.21 %. The presets have 10.
 
 Reported runs have other seeds: `full.md`, `semi.md`, `orientation.md`.
 """
