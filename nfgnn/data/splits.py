@@ -39,7 +39,7 @@ def split(data: Data, protocol: str | None = None, seed: int = 0) -> Data:
         raise UserError(f"there is no protocol '{protocol}': choose one of {', '.join(PROTOCOLS)}")
     if data.y is None or not bool((data.y >= 0).any()):
         raise UserError("the graph has no labels, so it cannot be split: label some nodes")
-    if not isinstance(seed, int) or not 0 <= seed < _SEEDS:
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < _SEEDS:
         raise UserError(f"seed = {seed!r} is not valid: use a whole number from 0 to 2**63 - 1")
     masks = PROTOCOLS[protocol](data, seed)
     out = copy.copy(data)

@@ -239,6 +239,10 @@ def _check_labels(
     names = data.get("class_names")
     if names is not None and len(_shape(names)) != 1:
         raise UserError(f"{where}: `class_names` must be a list of names.")
+    if names is not None and len(set(map(str, names))) < len(names):
+        raise UserError(
+            f"{where}: two classes have the same name; give every class its own in `class_names`."
+        )
     if data.get("y") is None:
         class_names = [] if names is None else [str(name) for name in names]
         return torch.full((num_nodes,), UNLABELLED), class_names

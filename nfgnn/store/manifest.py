@@ -136,7 +136,8 @@ class Manifest:
             "sizes": min(sizes) > 0 and self.K >= 0 and self.num_nodes >= self.num_rows,
             "dtype": self.dtype in DTYPES,
             "masks": set(self.masks) <= set(MASKS),
-            "class_names": len(self.class_names) == self.num_classes,
+            "class_names": len(set(map(str, self.class_names))) == self.num_classes
+            and all(isinstance(name, str) for name in self.class_names),
             "checksums": set(self.checksums) == {"terms", "nodes", "y", *self.masks}
             and len(self.checksums["terms"]) == blocks,
             "samples": len(self.samples) in (0, blocks),

@@ -299,7 +299,7 @@ def hostile_tensor(rng: random.Random, value: Any) -> Any:
         lambda: value.float().to_sparse(),
         lambda: torch.ones(1, 1).expand(n, 10**8),
         lambda: torch.zeros(1).expand(10**10),
-        lambda: torch.empty(0).expand(0, 10**12) if rng.random() < 0.5 else torch.empty(0, 7),
+        lambda: torch.empty(0, 1).expand(0, 10**12) if rng.random() < 0.5 else torch.empty(0, 7),
         lambda: torch.quantize_per_tensor(value.float(), 0.1, 0, torch.qint8),
         lambda: value.to(torch.bfloat16),
         lambda: value.to(torch.complex64),

@@ -129,7 +129,8 @@ def _judge_refusal(ended: Ended, names: list[str]) -> tuple[Outcome, str]:
         return Outcome.UNCLEAR, "there are several messages"
     if ended.stderr and not message.startswith("nfgnn: "):
         return Outcome.UNCLEAR, f"the last line is no message: {message[:200]}"
-    if names and not any(name in output for name in names):
+    # Messages are cut, so a long name need not be there as a whole.
+    if names and not any(name[:200] in output for name in names):
         return Outcome.UNCLEAR, f"no file or option is named: {message[:300]}"
     if not _REMEDY.search(message):
         return Outcome.UNCLEAR, f"no remedy is named: {message[:300]}"

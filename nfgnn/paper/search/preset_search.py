@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
-from nfgnn.errors import unknown_name
+from nfgnn.errors import UserError, unknown_name
 from nfgnn.paper.find_graph import find_graph
 from nfgnn.paper.search.engine import Evaluator, run_specs
 from nfgnn.paper.search.preset_files import write_presets
@@ -133,7 +133,7 @@ class Task:
         if self.round == "contained":
             # As many as the other finalists have.
             finalists = self.results.finalists(self.cell, self.family)
-            many = range(max(result.num_seeds for result in finalists))
+            many = range(max((result.num_seeds for result in finalists), default=0))
         return few, many
 
     def finalists(self) -> list[Config]:
@@ -201,6 +201,11 @@ class Task:
         for configs in self._draws():
             self._train(1, configs, few, evaluator)
         finalists = self.finalists()
+        if not many:
+            raise UserError(
+                f"{self}: there are no finalists yet; train the rounds before it, or restore the "
+                "file with the results"
+            )
         for configs in group_by_structure(finalists):
             self._train(self.last_stage, configs, many, evaluator)
         found = [self._find(self.last_stage, config) for config in finalists]
