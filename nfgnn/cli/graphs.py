@@ -78,7 +78,7 @@ def source_of_run(
         root: folder with raw datasets.
         column: the values of ``--column``.
     """
-    recorded = summary.get("source") or {}
+    recorded = _recorded_source(summary)
     if not recorded and canonical_name(summary["dataset"]):
         recorded = {"dataset": summary["dataset"]}
     place = dataset or recorded.get("dataset")
@@ -90,6 +90,22 @@ def source_of_run(
     if not columns and registered_name(place) is None:
         columns = _found_columns(recorded.get("columns") or [], place)
     return GraphSource(place, root, columns)
+
+
+def _recorded_source(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the source that the summary of a run names; runs of older versions name none."""
+    recorded = summary.get("source") or {}
+    well_formed = isinstance(recorded, dict) and isinstance(recorded.get("columns", []), list)
+    if well_formed:
+        texts = [recorded.get("dataset", ""), recorded.get("root", "")]
+        texts += recorded.get("columns", [])
+        well_formed = all(isinstance(text, str) for text in texts)
+    if not well_formed:
+        raise UserError(
+            "summary.json: source does not describe a graph; pass the graph (DATASET), or restore "
+            "the file from a copy"
+        )
+    return dict(recorded)
 
 
 def _found_columns(columns: list[str], place: str) -> list[str]:

@@ -49,7 +49,10 @@ def save_processed(entry: Entry, hashes: list[str], data: Data) -> None:
 
 def _is_intact(path: Path) -> bool:
     """Compare a file with its checksum, if it has changed since the last comparison."""
-    expected, *verified = _checksum_file(path).read_text().split()
+    checksum = _checksum_file(path)
+    if not checksum.is_file():  # a pipe in its place would never end
+        return False
+    expected, *verified = checksum.read_text().split()
     stat = path.stat()
     signature = file_identity(stat)
     if verified == [signature]:
@@ -58,7 +61,7 @@ def _is_intact(path: Path) -> bool:
         return False
     if is_settled(stat):
         with contextlib.suppress(OSError):
-            atomic_write(_checksum_file(path), f"{expected} {signature}")
+            atomic_write(checksum, f"{expected} {signature}")
     return True
 
 

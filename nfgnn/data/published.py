@@ -8,6 +8,7 @@ the inode (ctime) is one of them: no program can set it, so a file that was over
 its old modification time is hashed again.
 """
 
+import contextlib
 import hashlib
 import os
 import time
@@ -98,10 +99,10 @@ def _content_hashes(entry: Entry, folder: Path, stats: list[os.stat_result]) -> 
     signature = " ".join(file_identity(stat) for stat in stats)
     digest = hashlib.sha256(signature.encode()).hexdigest()
     remembered = cache_folder() / "hashes" / f"{entry.name}-{digest[:32]}.txt"
-    try:
-        hashes = remembered.read_text().split()
-    except (OSError, ValueError):
-        hashes = []
+    hashes: list[str] = []
+    if remembered.is_file():  # a pipe in its place would never end
+        with contextlib.suppress(OSError, ValueError):
+            hashes = remembered.read_text().split()
     if len(hashes) == len(stats):
         return hashes
     hashes = [_sha256(folder / file) for file in entry.required]

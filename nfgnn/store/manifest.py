@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nfgnn.errors import UserError
+from nfgnn.spectral import resolve_basis
 from nfgnn.store.file_format import DTYPES, write_json
 from nfgnn.store.source import MASKS
 
@@ -135,6 +136,7 @@ class Manifest:
             "kind": self.kind == KIND,
             "sizes": min(sizes) > 0 and self.K >= 0 and self.num_nodes >= self.num_rows,
             "dtype": self.dtype in DTYPES,
+            "basis": _is_basis(self.basis),
             "masks": set(self.masks) <= set(MASKS),
             "class_names": len(set(map(str, self.class_names))) == self.num_classes
             and all(isinstance(name, str) for name in self.class_names),
@@ -145,6 +147,14 @@ class Manifest:
         wrong = [name for name, right in checks.items() if not right]
         if wrong:
             raise ValueError(f"{', '.join(wrong)}: not those of a store")
+
+
+def _is_basis(name: str) -> bool:
+    try:
+        resolve_basis(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _digest(content: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from nfgnn.checksums import (
     write_checksums,
 )
 from nfgnn.data import SCALINGS, FeatureScaling, TableEncoding
-from nfgnn.errors import DivergedError, UserError
+from nfgnn.errors import DivergedError, UserError, system_error
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_folder, refuse_foreign_files
 from nfgnn.nn import NodeModel, Scalable
@@ -557,6 +557,8 @@ def _read_description(folder: Path) -> dict[str, Any]:
         if kind == _MARKER["kind"] and content.keys() >= {"config", "seed", "scaling"}:
             description: dict[str, Any] = content
             return description
+    except OSError as error:
+        raise system_error(error, path) from None
     except (ValueError, AttributeError, RecursionError) as error:
         raise UserError(f"{path}: is damaged ({error}); {_REMEDY}") from None
     raise UserError(f"{path}: does not describe a model, or is damaged; {_REMEDY}")

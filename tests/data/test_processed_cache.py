@@ -61,6 +61,19 @@ def invalid_csr() -> torch.Tensor:
     return torch.sparse_csr_tensor(crow, col, torch.ones(1), (1, 2), check_invariants=False)
 
 
+@pytest.mark.usefixtures("empty_cache")
+def test_pipes_in_the_cache_do_not_hang(tmp_path: Path) -> None:
+    entry = REGISTRY["cora"]
+    (tmp_path / "root" / entry.folder).mkdir(parents=True)
+    writer_of(entry)(entry, tmp_path / "root" / entry.folder)
+    first = load_dataset("cora", tmp_path / "root")
+    for path in sorted((tmp_path / "cache").rglob("*")):
+        if path.is_file():
+            path.unlink()
+            os.mkfifo(path)
+    assert torch.equal(first.edge_index, load_dataset("cora", tmp_path / "root").edge_index)
+
+
 @pytest.mark.parametrize("kind", ["payload", "invalid tensor", "other edges", "junk"])
 @pytest.mark.usefixtures("empty_cache")
 def test_an_unusable_cached_graph_is_read_again(kind: str, tmp_path: Path) -> None:

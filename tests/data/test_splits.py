@@ -122,6 +122,8 @@ def test_mistakes_have_one_message(data: Data) -> None:
         split(data, "fulll")
     with pytest.raises(UserError, match="does not come with a split: use another protocol"):
         split(data, "public")
+    with pytest.raises(UserError, match="seed = True is not valid: use a whole number"):
+        split(data, "full", True)
     with pytest.raises(UserError, match="has no labels"):
         split(Data(y=torch.full((3,), -1), num_nodes=3))
 

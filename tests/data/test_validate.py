@@ -91,6 +91,7 @@ REFUSED = {
     "`train_mask` has shape": {"train_mask": torch.ones(3, dtype=torch.bool)},
     "must contain only true and false": {"train_mask": torch.tensor([0, 1, 2, 3])},
     "`class_names` must be a list": {"class_names": torch.tensor(1)},
+    "two classes have the same name": {"class_names": ["a", "a"]},
     "differ in shape": {
         "train_mask": torch.zeros(4, dtype=torch.bool),
         "val_mask": torch.zeros(4, 2, dtype=torch.bool),

@@ -5,6 +5,8 @@ import signal
 from dataclasses import dataclass
 from enum import StrEnum
 
+from nfgnn.errors import printable
+
 _REMEDIES = (
     r"add|allow|ask|change|check|choose|compute|convert|copy|correct|create|creates?|did you mean|"
     r"download|drop|encode|export|extract|fill|fix|free|give|install|keep|leave|list|lists|lower|"
@@ -129,8 +131,8 @@ def _judge_refusal(ended: Ended, names: list[str]) -> tuple[Outcome, str]:
         return Outcome.UNCLEAR, "there are several messages"
     if ended.stderr and not message.startswith("nfgnn: "):
         return Outcome.UNCLEAR, f"the last line is no message: {message[:200]}"
-    # Messages are cut, so a long name need not be there as a whole.
-    if names and not any(name[:200] in output for name in names):
+    # Messages are one line and are cut, so a long name need not be there as a whole.
+    if names and not any(printable(name)[:200] in output for name in names):
         return Outcome.UNCLEAR, f"no file or option is named: {message[:300]}"
     if not _REMEDY.search(message):
         return Outcome.UNCLEAR, f"no remedy is named: {message[:300]}"

@@ -68,6 +68,9 @@ def test_a_changed_manifest_is_rejected(store: Store, key: str, value: object) -
         ("masks", ["../secret"]),
         ("checksums", {}),
         ("class_names", ["a"]),
+        ("class_names", ["a", "b", "c", 4]),
+        ("class_names", ["a", "b", "c", "c"]),
+        ("basis", "-1"),
         ("lambda_max", []),
     ],
 )
