@@ -89,7 +89,7 @@ def test_a_finished_store_is_reused_and_other_settings_are_rejected(tmp_path: Pa
         make_store(data, tmp_path / "s", basis="monomial")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("mine")
-    with pytest.raises(UserError, match="is not empty"):
+    with pytest.raises(UserError, match="is not a store of nfgnn"):
         make_store(data, tmp_path / "other")
 
 
