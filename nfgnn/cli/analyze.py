@@ -31,7 +31,7 @@ def analyze(
 ) -> None:
     """Measure homophily and spectrum of a graph and report whether node-wise filters may help."""
     values.columns(column)
-    options.check_output_folder(out)
+    options.check_published_folder(out)
 
     from nfgnn.cli.graphs import load_graph
     from nfgnn.explain import analyze_graph, check_analysis_output, write_analysis

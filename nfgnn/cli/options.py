@@ -160,6 +160,13 @@ def check_output_folder(folder: Path | None) -> None:
             raise UserError(f"cannot create {folder}: {place} is a file; choose another --out")
 
 
+def check_published_folder(folder: Path | None) -> None:
+    """Refuse a folder that cannot be replaced as a whole, such as the current one."""
+    if folder is not None and not folder.name:
+        raise UserError(f"--out {folder}: name a folder of its own, such as {folder / 'results'}")
+    check_output_folder(folder)
+
+
 def check_output_file(file: Path, *endings: str) -> None:
     """Refuse a file in a missing folder, or with an ending that is not one of ``endings``."""
     if endings and file.suffix.lower() not in endings:

@@ -114,7 +114,7 @@ def precompute(
 ) -> None:
     """Compute the terms of a graph once, within a memory budget, and store them for training."""
     columns = values.columns(column)
-    options.check_output_folder(out)
+    options.check_published_folder(out)
 
     from nfgnn.progress import Progress
     from nfgnn.spectral import resolve_basis

@@ -117,6 +117,8 @@ def reproduce(
     """Reproduce the tables of the paper: train missing runs, write Markdown, CSV and LaTeX."""
     options.check_output_folder(out)
     columns = values.words(datasets)
+    if datasets is not None and not columns:
+        raise UserError("--datasets names no graph: name one, or omit the option")
     for dataset in columns or []:
         options.validate_dataset(dataset)
 

@@ -100,7 +100,7 @@ def train(
     """Train a model over several seeds and report the mean with a 95 % confidence interval."""
     settings = values.settings(set_, metric=metric, select=select, class_weight=class_weight)
     values.columns(column)
-    options.check_output_folder(out)
+    options.check_published_folder(out)
 
     from nfgnn.cli.graphs import load_graph, source_record
     from nfgnn.data import default_protocol

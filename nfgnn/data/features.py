@@ -57,6 +57,8 @@ def check_features(x: object, where: str) -> Tensor:
         )
     if x.is_complex():
         raise UserError(f"{where}: the features are complex; real numbers are required.")
+    if x.is_quantized:
+        raise UserError(f"{where}: the features are quantized; save x.dequantize() instead.")
     if x.layout != torch.strided:
         check_sparse(x, where)
     if x.layout not in (torch.strided, torch.sparse_csr):

@@ -248,7 +248,7 @@ def _load_path(
     suffix = path.suffix.lower()
     if not path.is_dir() and suffix not in _FILE_READERS:
         raise UserError(
-            f"{path.name}: graphs are read from a folder with nodes.csv and edges.csv (or "
+            f"{path}: graphs are read from a folder with nodes.csv and edges.csv (or "
             f".parquet), or from a {', '.join(_FILE_READERS)} file."
         )
     if not path.is_dir():

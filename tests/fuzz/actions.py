@@ -61,7 +61,7 @@ def command(*words: str, check: Callable[[Place], list[str]] | None = None) -> A
         line = [_replace(word, place) for word in (*words, *arguments)]
         stdout = run_command(place, line)
         problems = check(place) if check else []
-        if "--json" in line:
+        if "--json" in line and "--help" not in line:
             problems += json_output_problems(stdout)
         return problems, _without_times(stdout)
 

@@ -93,7 +93,7 @@ def array_problems(data: Data, path: Path) -> list[str]:
     except Exception:
         return []  # another reader may accept less
     problems = []
-    features = arrays.get("node_features", arrays.get("x"))
+    features = arrays.get("node_features" if path.suffix == ".npz" else "x")
     if isinstance(features, np.ndarray) and features.ndim == 2 and features.shape[1]:
         with np.errstate(over="ignore", invalid="ignore"):
             expected = features.astype(np.float32)

@@ -25,6 +25,7 @@ from nfgnn.checksums import (
     refuse_damaged_files,
     write_checksums,
 )
+from nfgnn.data import PROTOCOLS
 from nfgnn.errors import UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import (
@@ -337,7 +338,11 @@ def read_description(folder: Path) -> dict[str, Any]:
         raise UserError(
             f"{folder} is not a run folder: it has no config.json (nfgnn train writes one)"
         )
-    return read_json(path)
+    description = read_json(path)
+    protocol = description.get("protocol", "full")
+    if not isinstance(protocol, str) or protocol not in PROTOCOLS:
+        raise UserError(f"{path}: there is no protocol {protocol!r}; {_REMEDY}")
+    return description
 
 
 def read_report(folder: Path) -> dict[str, Any] | None:
