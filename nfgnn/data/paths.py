@@ -6,10 +6,13 @@ roots are only read; downloads and processed graphs are written below the cache 
 
 import hashlib
 import os
+import time
 from pathlib import Path
 
 from nfgnn.errors import UserError
 from nfgnn.files import expand_user
+
+_SETTLED = 2.0  # seconds; a file changed twice within a tick of the clock keeps its times
 
 
 def cache_folder() -> Path:
@@ -42,3 +45,14 @@ def files_fingerprint(*files: Path) -> str:
     """Return a hash of the signatures of files that are too large to be hashed themselves."""
     lines = "".join(f"{file_signature(file)}\n" for file in files)
     return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def file_identity(stat: os.stat_result) -> str:
+    """Return a text that changes whenever a file is changed or replaced."""
+    parts = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    return "-".join(map(str, parts))
+
+
+def is_settled(stat: os.stat_result) -> bool:
+    """Whether the next change of a file will change its :func:`file_identity`."""
+    return time.time() - stat.st_ctime > _SETTLED

@@ -14,8 +14,7 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
-from nfgnn.data.paths import cache_folder
-from nfgnn.data.published import file_identity, is_settled
+from nfgnn.data.paths import cache_folder, file_identity, is_settled
 from nfgnn.data.registry import Entry
 from nfgnn.files import atomic_file, atomic_write
 

@@ -11,17 +11,14 @@ its old modification time is hashed again.
 import contextlib
 import hashlib
 import os
-import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from nfgnn.data.paths import cache_folder
+from nfgnn.data.paths import cache_folder, file_identity, is_settled
 from nfgnn.data.registry import Entry
 from nfgnn.errors import UserError, system_error
 from nfgnn.files import atomic_write
-
-_SETTLED = 2.0  # seconds; a file changed twice within a tick of the clock keeps its times
 
 
 @dataclass(frozen=True)
@@ -68,17 +65,6 @@ def _compare_raw_files(entry: Entry, folder: Path) -> list[str]:
             found = f"its SHA-256 is {sha256}, that of the published file is {recorded.sha256}"
             raise _differs(entry, folder / file, found)
     return hashes
-
-
-def file_identity(stat: os.stat_result) -> str:
-    """Return a text that changes whenever a file is changed or replaced."""
-    parts = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-    return "-".join(map(str, parts))
-
-
-def is_settled(stat: os.stat_result) -> bool:
-    """Whether the next change of a file will change its :func:`file_identity`."""
-    return time.time() - stat.st_ctime > _SETTLED
 
 
 def _differs(entry: Entry, path: Path, found: str) -> UserError:

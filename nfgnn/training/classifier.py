@@ -526,8 +526,10 @@ class NodeClassifier:
             )
         features, _, _ = inputs.sizes(data)
         if features != self.num_features_:
+            name = data.get("name") or "the graph"
             raise UserError(
-                f"the model was trained on {self.num_features_} features, this graph has {features}"
+                f"{name} has {features} features, but the model was trained on "
+                f"{self.num_features_}: pass a graph with the same columns"
             )
         return self.model_
 

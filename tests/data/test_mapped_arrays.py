@@ -30,3 +30,15 @@ def test_python_objects_are_refused(save: object, tmp_path: Path) -> None:
     save(tmp_path / "a.npz", x=np.array([{}, []], dtype=object))
     with pytest.raises((UserError, ValueError), match="objects"):
         map_member(tmp_path / "a.npz", "x", tmp_path / "scratch")
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_an_unpacked_array_that_was_changed_is_unpacked_again(tmp_path: Path) -> None:
+    values = np.arange(100.0)
+    np.savez_compressed(tmp_path / "g.npz", x=values)
+    assert np.array_equal(map_member(tmp_path / "g.npz", "x", tmp_path / "scratch"), values)
+    (unpacked,) = (tmp_path / "scratch").glob("*.npy")
+    content = bytearray(unpacked.read_bytes())
+    content[-8:] = bytes(8)
+    unpacked.write_bytes(content)
+    assert np.array_equal(map_member(tmp_path / "g.npz", "x", tmp_path / "scratch"), values)

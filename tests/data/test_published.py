@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nfgnn.data import REGISTRY, load_dataset, published
+from nfgnn.data import REGISTRY, load_dataset, paths
 from nfgnn.data.published import check_raw_files, published_files
 from nfgnn.errors import UserError
 
@@ -67,7 +67,7 @@ def test_a_change_of_the_same_size_and_time_is_noticed(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither the remembered hashes nor the processed graph are those of the old file."""
-    monkeypatch.setattr(published, "_SETTLED", -1.0)
+    monkeypatch.setattr(paths, "_SETTLED", -1.0)
     load_dataset("texas", root)
     load_dataset("texas", root)
     file = root / TEXAS.folder / EDGES
@@ -86,7 +86,7 @@ def test_a_change_of_the_same_size_and_time_is_noticed(
 def test_a_file_without_a_recorded_hash_is_read_again_after_such_a_change(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(published, "_SETTLED", -1.0)
+    monkeypatch.setattr(paths, "_SETTLED", -1.0)
     before = load_dataset("texas", root).edge_index
     file = root / TEXAS.folder / EDGES
     old = file.stat()

@@ -10,6 +10,7 @@ import os
 import shutil
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,10 +19,10 @@ import numpy as np
 from nfgnn.data.external_sort import EdgeBlocks
 from nfgnn.data.features import find_nonfinite, nonfinite_error
 from nfgnn.data.messages import few, first_line
-from nfgnn.data.paths import cache_folder, file_signature
+from nfgnn.data.paths import cache_folder, file_identity, file_signature, is_settled
 from nfgnn.data.readers.npz_members import read_header
 from nfgnn.errors import UserError, system_error
-from nfgnn.files import atomic_file, require_regular_file
+from nfgnn.files import atomic_file, atomic_write, require_regular_file
 
 
 def scratch_folder(name: str, source: Path) -> Path:
@@ -46,7 +47,7 @@ def map_member(path: Path, key: str, scratch: Path) -> np.ndarray:
                 if stored is not None:
                     return stored
             target = scratch / f"{path.stem}-{key}.npy"
-            if not target.is_file():
+            if not is_intact(target, info.CRC):
                 _unpack(archive, info, target)
         unpacked: np.ndarray = np.load(target, mmap_mode="c", allow_pickle=False)
         return unpacked
@@ -129,6 +130,34 @@ def _map_stored(path: Path, info: zipfile.ZipInfo) -> np.ndarray | None:
     shape = shape[::-1] if fortran else shape
     array = np.memmap(path, dtype, mode="c", offset=start, shape=shape)
     return array.T if fortran else array
+
+
+def is_intact(target: Path, checksum: int) -> bool:
+    """Whether a file in the cache exists and has the CRC-32 that it was written with.
+
+    It is read for that only if it has changed since the last time.
+    """
+    if not target.is_file():
+        return False
+    stat = target.stat()
+    identity = file_identity(stat)
+    verified = target.with_suffix(".verified")
+    if verified.is_file() and verified.read_text() == identity:
+        return True
+    if crc32(target) != checksum:
+        return False
+    if is_settled(stat):
+        atomic_write(verified, identity)
+    return True
+
+
+def crc32(path: Path) -> int:
+    """Return the CRC-32 of a file."""
+    value = 0
+    with path.open("rb") as file:
+        while block := file.read(2**24):
+            value = zlib.crc32(block, value)
+    return value
 
 
 def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> None:

@@ -21,8 +21,16 @@ from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import first_line
 from nfgnn.data.paths import files_fingerprint
-from nfgnn.data.readers.mapped_arrays import edge_blocks, map_member, row_blocks, scratch_folder
+from nfgnn.data.readers.mapped_arrays import (
+    crc32,
+    edge_blocks,
+    is_intact,
+    map_member,
+    row_blocks,
+    scratch_folder,
+)
 from nfgnn.errors import UserError
+from nfgnn.files import atomic_write
 
 _AGAIN = "remove the folder and load the data set again to download it."
 _PAPERS = "ogbn-papers100m"
@@ -46,14 +54,22 @@ def read_papers100m(folder: Path, files: tuple[str, ...]) -> Data:
     x, edges, labels, scratch = _map_papers100m(folder, files)
     # Sorting takes hours and 80 GB on disk, so its result is kept.
     target = scratch / "edge_index.npy"
-    if not target.is_file():
+    checksum = target.with_suffix(".crc32")
+    if not is_intact(target, _recorded(checksum)):
         undirected_on_disk(edges, len(x), target)
+        atomic_write(checksum, str(crc32(target)))
     data = Data(
         x=torch.from_numpy(x),
         edge_index=torch.from_numpy(np.load(target, mmap_mode="c")),
         y=torch.from_numpy(labels.astype(np.float64)),
     )
     return _with_split(data, folder, files)
+
+
+def _recorded(checksum: Path) -> int:
+    """Return the checksum in a file, or one that no file has."""
+    text = checksum.read_text() if checksum.is_file() else ""
+    return int(text) if text.isdecimal() else -1
 
 
 def open_papers100m(folder: Path, files: tuple[str, ...]) -> LargeGraph:
