@@ -15,9 +15,7 @@ from reliability.kills import kill_at_event, random_events
 SAMPLED = (
     "train",
     "precompute --overwrite",
-    "predict --overwrite",
     "tune",
-    "datasets --template",
     "NodeClassifier.save",
 )
 pytestmark = pytest.mark.skipif(
