@@ -9,9 +9,10 @@ from nfgnn.errors import printable
 
 _REMEDIES = (
     r"add|allow|ask|change|check|choose|compute|convert|copy|correct|create|creates?|did you mean|"
-    r"download|drop|encode|export|extract|fill|fix|free|give|install|keep|leave|list|lists|lower|"
+    r"download|drop|encode|export|extract|fill|fix|free|give|install|keep|leave|lists?|lower|"
     r"make|merge|move|must|name|needs?|omit|only|pass|precompute|read from|reduce|remove|rename|"
-    r"renumber|repair|replace|requires?|required|restore|run|put|save|search|select|set|shorten|split|"
+    r"renumber|repair|replace|requires?|required|restore|run|put|save|search|select|set|shorten|"
+    r"split|bin it|"
     r"store|supports?|takes?|train|try|use|wait|write|are read from|is read from|"
     r"are numbers or text|are numbered"
 )

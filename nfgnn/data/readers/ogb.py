@@ -55,8 +55,13 @@ def read_papers100m(folder: Path, files: tuple[str, ...]) -> Data:
     # Sorting takes hours and 80 GB on disk, so its result is kept.
     target = scratch / "edge_index.npy"
     checksum = target.with_suffix(".crc32")
+    if len(x) == 0:
+        raise UserError(f"{_PAPERS}: {files[0]} has no nodes; {_AGAIN}")
     if not is_intact(target, _recorded(checksum)):
-        undirected_on_disk(edges, len(x), target)
+        try:
+            undirected_on_disk(edges, len(x), target)
+        except UserError as error:
+            raise UserError(f"{_PAPERS}, {files[0]}: {error} To repair it, {_AGAIN}") from None
         atomic_write(checksum, str(crc32(target)))
     data = Data(
         x=torch.from_numpy(x),

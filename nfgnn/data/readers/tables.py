@@ -73,8 +73,13 @@ def column_names(path: Path) -> list[str]:
     """Return the names of the columns of a table."""
     with _errors_name(path):
         if path.suffix == ".parquet":
-            return [str(name) for name in parquet.read_schema(path).names]
-        return [_plain(cell) for cell in _csv_header(path)[0]]
+            names = [str(name) for name in parquet.read_schema(path).names]
+        else:
+            names = [_plain(cell) for cell in _csv_header(path)[0]]
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise UserError(f"{path.name}: there are two columns {repeated[0]!r}; rename one of them.")
+    return names
 
 
 def node_columns(folder: Path) -> list[str]:
