@@ -150,7 +150,7 @@ def test_what_is_missing_is_said(data: Data, fitted: NodeClassifier) -> None:
     del without_test.test_mask
     with pytest.raises(UserError, match="has no test_mask"):
         fitted.score(without_test)
-    with pytest.raises(UserError, match="trained on 32 features, this graph has 34"):
+    with pytest.raises(UserError, match="karate has 34 features, but the model was trained on 32"):
         fitted.predict(load_dataset("karate"))
     with pytest.raises(UserError, match="has no polynomial filter"):
         NodeClassifier("MLP", epochs=1).fit(data).coefficients(data)
