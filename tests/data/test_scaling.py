@@ -1,5 +1,7 @@
 """Feature scaling."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -146,12 +148,9 @@ PAPER = ["cora", "citeseer", "pubmed", "computers", "photo", "chameleon", "squir
 
 
 @pytest.mark.parametrize("name", [*PAPER, "texas", "cornell", "cornell-genuine"])
-def test_auto_divides_by_rows_on_the_graphs_of_the_paper(name: str) -> None:
+def test_auto_divides_by_rows_on_the_graphs_of_the_paper(name: str, data_root: Path) -> None:
     """Records of these graphs with ``features = "auto"`` keep their meaning."""
-    try:
-        data = load_dataset(name)
-    except UserError:
-        pytest.skip("the raw files are not available")
+    data = load_dataset(name, data_root)
     for protocol in ("full", "semi"):
         train_mask = split(data, protocol, 0).train_mask
         assert FeatureScaling.fit(data.x, "auto", train_mask).how == "row"
