@@ -5,8 +5,11 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEV    := $(VENV)/.installed-dev
 LOWEST := .venv-lowest
-LOWEST_TESTS := tests/data tests/store tests/spectral tests/nn tests/training tests/cli \
-  tests/test_files.py tests/test_npyfile.py
+# Without the tests of Ray, and without those of memory, which depend on the build of torch.
+LOWEST_TESTS := tests/data tests/spectral tests/store tests/nn/test_nf_conv.py \
+  tests/training/test_classifier.py tests/training/test_run_folder.py \
+  tests/training/test_batched.py tests/cli/test_train.py \
+  --ignore tests/store/test_executors.py --ignore tests/store/test_memory_budget.py
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help

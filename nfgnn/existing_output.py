@@ -28,7 +28,7 @@ def refuse_replacement(
         what: what is written there, such as ``"a run folder"``.
         ours: whether nfgnn has written what exists.
         same: whether it has the content that is to be written.
-        overwrite: whether the user allows to replace another content.
+        overwrite: whether the user allows replacing other content.
     """
     if not ours:
         raise UserError(

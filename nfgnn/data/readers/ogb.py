@@ -57,6 +57,8 @@ def read_papers100m(folder: Path, files: tuple[str, ...]) -> Data:
     checksum = target.with_suffix(".crc32")
     if len(x) == 0:
         raise UserError(f"{_PAPERS}: {files[0]} has no nodes; {_AGAIN}")
+    if target.is_file() and not checksum.exists():  # sorted by a version without checksums
+        atomic_write(checksum, str(crc32(target)))
     if not is_intact(target, _recorded(checksum)):
         try:
             undirected_on_disk(edges, len(x), target)

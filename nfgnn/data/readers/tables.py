@@ -4,6 +4,7 @@ Columns named in ``text`` are read from CSV as text, so that ids such as ``007``
 ``01`` keep their form. The header determines the delimiter: comma, semicolon or tab.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,9 +77,9 @@ def column_names(path: Path) -> list[str]:
             names = [str(name) for name in parquet.read_schema(path).names]
         else:
             names = [_plain(cell) for cell in _csv_header(path)[0]]
-    repeated = [name for name in names if names.count(name) > 1]
-    if repeated:
-        raise UserError(f"{path.name}: there are two columns {repeated[0]!r}; rename one of them.")
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise UserError(f"{path.name}: there are {count} columns {name!r}; rename all but one.")
     return names
 
 
