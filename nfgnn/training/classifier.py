@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -21,8 +19,8 @@ from nfgnn.checksums import (
     refuse_damaged_files,
     write_checksums,
 )
-from nfgnn.data import SCALINGS, FeatureScaling, TableEncoding
-from nfgnn.errors import DivergedError, UserError, system_error
+from nfgnn.data import FeatureScaling, TableEncoding
+from nfgnn.errors import DivergedError, UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_folder, refuse_foreign_files
 from nfgnn.nn import NodeModel, Scalable
@@ -35,6 +33,15 @@ from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.mask_split import single_graph
 from nfgnn.training.metrics import count_classes, resolve_metric
 from nfgnn.training.minibatch import fit_rows
+from nfgnn.training.model_files import (
+    FILES,
+    MARKER,
+    REMEDY,
+    at_most_twice,
+    check_names,
+    read_description,
+    read_weights,
+)
 from nfgnn.training.model_size import CheckedAllocation
 from nfgnn.training.presets import read_preset_file
 from nfgnn.training.tensor_files import save_tensors
@@ -45,13 +52,8 @@ if TYPE_CHECKING:
 
 _GENERATORS_IN_USE = threading.RLock()
 _ARGUMENTS = ("model", "preset", "seed", "device")
-_FILES = ("classifier.json", "weights.safetensors")
-_MARKER = {"kind": "nfgnn model", "format": 2}
-"""Fields of ``classifier.json``. Models without them were written before there were checksums."""
 _SCALING = "scaling."
 """Prefix of the tensors of the feature scaling."""
-_SMALL = 2**20  # bytes; buffers of a model that are not among its weights
-_REMEDY = "train the model again, or restore the file from a copy"
 
 
 class NodeClassifier:
@@ -405,13 +407,13 @@ class NodeClassifier:
         """
         self._check_fitted()
         folder = Path(folder)
-        refuse_foreign_files(folder, (*_FILES, SUMS).__contains__, "a saved model")
+        refuse_foreign_files(folder, (*FILES, SUMS).__contains__, "a saved model")
         exists = folder.exists() and any(folder.iterdir())
         if exists:
-            _read_description(folder)
+            read_description(folder)
         with atomic_folder(folder) as target:
             self.write_files(target)
-            write_checksums(target, _FILES)
+            write_checksums(target, FILES)
             if exists:
                 intact = not damaged_files(folder)
                 same = intact and read_checksums(folder) == read_checksums(target)
@@ -425,7 +427,7 @@ class NodeClassifier:
             tensors[f"{_SCALING}{key}"] = value.cpu().contiguous()
         save_tensors(tensors, folder / "weights.safetensors")
         description = {
-            **_MARKER,
+            **MARKER,
             "config": self.config_.to_dict(),
             "seed": self.seed,
             "scaling": self.scaling_.how,
@@ -444,10 +446,10 @@ class NodeClassifier:
     def load(cls, folder: str | Path, device: str = "auto") -> "NodeClassifier":
         """Load a model that :meth:`save` has written, and verify its checksums."""
         folder = Path(folder)
-        description = _read_description(folder)
+        description = read_description(folder)
         if "kind" in description or (folder / SUMS).exists():
-            refuse_damaged_files(folder, _FILES, _REMEDY)
-        tensors = _read_weights(folder / "weights.safetensors")
+            refuse_damaged_files(folder, FILES, REMEDY)
+        tensors = read_weights(folder / "weights.safetensors")
         try:
             config = RunConfig.from_dict(description["config"])
             self = cls(config.model, preset="none", seed=description["seed"], device=device)
@@ -471,15 +473,15 @@ class NodeClassifier:
                 if key.startswith(prefix)
             }
             sizes = [description[name] for name in ("num_features", "num_classes", "num_nodes")]
-            _check_names(description)
+            check_names(description)
             self.scaling_.check(sizes[0])
-            with CheckedAllocation(_at_most_twice(state)):
+            with CheckedAllocation(at_most_twice(state)):
                 self._build(*sizes)
             self.model_.load_state_dict(state)
         except (ValueError, KeyError, TypeError, RuntimeError, OverflowError) as error:
             raise UserError(
                 f"{folder} is not a saved model of this version, or it is damaged: {error}; "
-                f"{_REMEDY}"
+                f"{REMEDY}"
             ) from error
         return self
 
@@ -544,60 +546,3 @@ class NodeClassifier:
         self._checked_model(data)
         scaled = self.scaled(data)
         return scaled.x, scaled.edge_index, scaled.get("edge_weight")
-
-
-def _read_description(folder: Path) -> dict[str, Any]:
-    """Read ``classifier.json`` and check that it describes a model."""
-    path = folder / "classifier.json"
-    if not path.is_file():
-        raise UserError(
-            f"{folder} is not a saved model: classifier.json is missing; pass the folder of one"
-        )
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        kind = content.get("kind", _MARKER["kind"])
-        if kind == _MARKER["kind"] and content.keys() >= {"config", "seed", "scaling"}:
-            description: dict[str, Any] = content
-            return description
-    except OSError as error:
-        raise system_error(error, path) from None
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path}: is damaged ({error}); {_REMEDY}") from None
-    raise UserError(f"{path}: does not describe a model, or is damaged; {_REMEDY}")
-
-
-def _at_most_twice(state: dict[str, Tensor]) -> Callable[[int], None]:
-    """Return a check that a model is not much larger than its weights, before it is built."""
-    expected = sum(value.numel() * value.element_size() for value in state.values())
-
-    def check(num_bytes: int) -> None:
-        if num_bytes > 2 * expected + _SMALL:
-            raise ValueError("the sizes in classifier.json exceed those of weights.safetensors")
-
-    return check
-
-
-def _check_names(description: dict[str, Any]) -> None:
-    """Check the fields that the shapes of the weights do not confirm."""
-    for key, count in (("class_names", "num_classes"), ("feature_names", "num_features")):
-        names = description[key]
-        if names and (not isinstance(names, list) or len(names) != description[count]):
-            raise ValueError(f"{key} is not a list of {description[count]} names")
-        if not all(isinstance(name, str) for name in names or []):
-            raise ValueError(f"{key} holds something else than names")
-    if not isinstance(description["seed"], int) or description["scaling"] not in SCALINGS:
-        raise ValueError("seed or scaling are not those of a model")
-
-
-def _read_weights(path: Path) -> dict[str, Tensor]:
-    """Read the tensors of a model and refuse those that are not finite."""
-    if not path.is_file():
-        raise UserError(f"{path.parent} is not a saved model: {path.name} is missing; {_REMEDY}")
-    try:
-        tensors = load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise UserError(f"{path}: is damaged ({error}); {_REMEDY}") from None
-    for name, values in tensors.items():
-        if not bool(values.isfinite().all()):
-            raise UserError(f"{path}: {name} has values that are not finite; train the model again")
-    return tensors
