@@ -62,7 +62,8 @@ class History:
         """Raise :class:`~nfgnn.errors.DivergedError` if no epoch has a finite loss."""
         if self.diverged:
             raise DivergedError(
-                "the validation loss was never a number: lower the learning rates (lr, filter_lr)"
+                "the validation loss was never a number: lower the learning rates (lr, filter_lr) "
+                "or the weight decay (weight_decay, filter_weight_decay)"
             )
 
     def write(self, path: Path) -> None:

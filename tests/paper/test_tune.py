@@ -1,6 +1,8 @@
 """The search: its grids fit the models, and it selects by validation and is repeatable."""
 
+import sqlite3
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -158,6 +160,16 @@ def test_a_setting_that_diverges_scores_nothing(tmp_path: Path) -> None:
     _, outcome, runs = searched(tmp_path, trials=1, fixed={"lr": 1e38, "weight_decay": 1e38})
     assert {trial.val_accuracy for trial in outcome.trials} == {0.0}
     assert {r.metrics["epochs"] for r in runs} == {0}
+
+
+@pytest.mark.parametrize("metric", ["val_accuracy", "val_loss"])
+def test_a_record_without_its_metric_names_the_database(tmp_path: Path, metric: str) -> None:
+    searched(tmp_path, trials=0)
+    with closing(sqlite3.connect(tmp_path / "t.sqlite")) as connection:
+        connection.execute("UPDATE runs SET metrics = json_remove(metrics, ?)", [f"$.{metric}"])
+        connection.commit()
+    with pytest.raises(UserError, match=rf"t\.sqlite: .* has no {metric}.* with --storage"):
+        searched(tmp_path, trials=0)
 
 
 @pytest.mark.parametrize(

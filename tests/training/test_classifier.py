@@ -129,6 +129,8 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
         ({"features": "l2"}, "features = 'l2' is not valid: it takes one of auto"),
         ({"preset": "good"}, "there is no preset 'good'"),
         ({"device": "toaster"}, "unknown device 'toaster'"),
+        ({"weight_decay": 1e300, "epochs": 5}, r"lower .* the weight decay \(weight_decay"),
+        ({"lr": 1e38, "epochs": 5}, r"lower the learning rates \(lr, filter_lr\)"),
     ],
 )
 def test_wrong_settings_are_said_in_a_sentence(data: Data, settings, message) -> None:

@@ -69,6 +69,17 @@ class Evaluator:
             runs.append([found[seed] for seed in seeds])
         return runs
 
+    def mean(self, runs: Sequence[Record], metric: str) -> float:
+        """Return the mean of a metric over the runs of a configuration."""
+        for run in runs:
+            if metric not in run.metrics:
+                raise UserError(
+                    f"{self.records.path}: the recorded run of seed {run.seed} on {run.dataset} "
+                    f"has no {metric}, because an earlier version made it or the file was changed; "
+                    "keep the file, and choose another one with --storage"
+                )
+        return sum(run.metrics[metric] for run in runs) / len(runs)
+
     def _worst(self, spec: RunSpec) -> Record:
         """Return the record of a run that diverged."""
         metrics = {"val_accuracy": 0.0, "val_loss": 1e9, "seconds": 0.0, "epochs": 0}
@@ -96,14 +107,3 @@ def run_specs(
     failures = execute(specs, results, InProcess(), progress, device, start_progress=False)
     raise_first([failure for failure in failures if not failure.diverged])
     return failures
-
-
-def mean(runs: Sequence[Record], metric: str) -> float:
-    """Return the mean of a metric over the runs of a configuration."""
-    lacking = [run for run in runs if metric not in run.metrics]
-    if lacking:
-        raise UserError(
-            f"a recorded run on {lacking[0].dataset} has no {metric}, because an earlier version "
-            "made it: choose another --storage"
-        )
-    return sum(run.metrics[metric] for run in runs) / len(runs)

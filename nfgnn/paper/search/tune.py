@@ -26,7 +26,7 @@ from nfgnn.existing_output import (
     write_output,
 )
 from nfgnn.nn.models import find_model
-from nfgnn.paper.search.engine import Evaluator, mean
+from nfgnn.paper.search.engine import Evaluator
 from nfgnn.paper.search.spaces import NUMERIC, Space, search_space
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED, SEARCH_SEEDS
 from nfgnn.progress import Progress
@@ -127,10 +127,11 @@ def run_search(search: Search, records: Records, progress: Progress) -> Outcome:
     while batch := sampler.ask():
         configs = [search.config(settings) for settings in batch]
         runs = evaluator.evaluate(configs, search.seeds)
-        scores = [mean(found, f"val_{outcome.metric.name}") for found in runs]
+        scores = [evaluator.mean(found, f"val_{outcome.metric.name}") for found in runs]
         sampler.tell(scores)
         for settings, score, found in zip(batch, scores, runs):
-            trial = Trial(settings, mean(found, "val_accuracy"), mean(found, "val_loss"), score)
+            accuracy = evaluator.mean(found, "val_accuracy")
+            trial = Trial(settings, accuracy, evaluator.mean(found, "val_loss"), score)
             outcome.trials.append(trial)
             number = len(outcome.trials) - 1
             if number == 0:
