@@ -24,6 +24,8 @@ _OMITTED = {
     "metric": AUTO,
     "select": BY_LOSS,
     "class_weight": "none",
+    "partitions": 0,
+    "partitions_per_batch": 1,
 }
 """Settings that were added later, with the values that old records stand for. Omitting these values
 keeps the keys of the records."""
@@ -71,6 +73,11 @@ class TrainingConfig:
     ``"metric"``. ``"auto"`` is the loss where the metric is accuracy, else the metric."""
     class_weight: str = "none"
     """``"balanced"`` gives a training node of class c the weight n / (C n_c) in the loss."""
+    partitions: int = 0
+    """Number of parts that the graph is cut into for mini-batch training; 0 trains on the whole
+    graph: see :mod:`nfgnn.training.partition_batches`."""
+    partitions_per_batch: int = 1
+    """Number of parts, drawn anew in every epoch, whose induced subgraph is one mini-batch."""
 
     def __post_init__(self) -> None:
         for setting in fields(self):

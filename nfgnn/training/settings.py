@@ -156,6 +156,8 @@ SETTINGS: dict[str, Declaration] = {
     "select": Choice((AUTO, "loss", "metric")),
     "class_weight": Choice(("none", "balanced")),
     "warmup_epochs": Number(0, 100_000_000, whole=True),
+    "partitions": Number(0, 1_000_000, whole=True),
+    "partitions_per_batch": Number(1, 1_000_000, whole=True),
     # Shape of a model
     "hidden_channels": _WIDTH,
     "num_layers": _COUNT,

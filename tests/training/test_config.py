@@ -35,6 +35,8 @@ INVALID: list[tuple[str, Any]] = [
     ("epochs", 0),
     ("epochs", 2.5),
     ("batch_size", -1),
+    ("partitions", -1),
+    ("partitions_per_batch", 0),
     ("label_smoothing", math.nan),
     ("label_smoothing", 1),
     ("K", math.inf),
