@@ -1,7 +1,7 @@
 """Split protocols: which nodes train, validate and test."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -32,6 +32,9 @@ def split(data: Data, protocol: str | None = None, seed: int = 0) -> Data:
             - ``"public"``: the split that is part of the data.
             - ``"inductive"``: ``"semi"`` with a fifth of the test nodes in ``unobserved_mask``,
               which training does not see (:func:`observed_part`).
+            - ``"homophily-high-to-low"``: 50 / 25 / 25 % of every class, from nodes of high local
+              homophily to nodes of low local homophily (:func:`homophily_shift`).
+            - ``"homophily-low-to-high"``: the same in reverse.
         seed: seed of the random numbers. The same seed gives the same masks on every machine.
     """
     protocol = protocol or default_protocol(data)
@@ -105,19 +108,46 @@ def stratified(data: Data, seed: int, train: float = 0.6, val: float = 0.2) -> M
     train.
     """
     generator = torch.Generator().manual_seed(seed)
-    parts: tuple[list[Tensor], list[Tensor], list[Tensor]] = ([], [], [])
-    for c in range(int(data.y.max()) + 1):
-        nodes = _shuffle((data.y == c).nonzero().flatten(), generator)
-        n = nodes.numel()
-        num_train = n
-        num_val = 0
-        if n >= 3:
-            num_val = max(1, round(val * n))
-            num_train = min(max(1, round(train * n)), n - num_val - 1)
-        pieces = nodes.tensor_split([num_train, num_train + num_val])
-        for part, piece in zip(parts, pieces):
-            part.append(piece)
-    return _masks(data.y, *(torch.cat(part) for part in parts))
+    classes = [_shuffle(nodes, generator) for nodes in _nodes_by_class(data.y)]
+    return _divide_classes(data.y, classes, train, val)
+
+
+def homophily_shift(
+    data: Data,
+    seed: int,
+    high_first: bool,
+    train: float = 0.5,
+    val: float = 0.25,
+    noise: float = 0.1,
+) -> Masks:
+    """Split so that training and test nodes differ in local homophily.
+
+    The nodes of every class are ordered by the share of their labelled neighbours that have the
+    same class. The first ones train, the next ones validate and the last ones are tested. All
+    classes are divided in the same proportions, so only homophily shifts and not the labels.
+
+    Args:
+        data: a graph with labels and edges.
+        seed: seed of the noise, and of the order of nodes with equal homophily. Nodes without
+            labelled neighbours get a random place.
+        high_first: whether nodes of high homophily train, or nodes of low homophily.
+        train, val: shares of the training and validation nodes.
+        noise: standard deviation of the noise on a node's rank, where the ranks go from 0 to 1.
+    """
+    if data.edge_index is None:
+        raise UserError(
+            f"{data.get('name') or 'this graph'} has no edges here, so its nodes have no local "
+            "homophily: use another protocol, such as 'stratified'"
+        )
+    generator = torch.Generator().manual_seed(seed)
+    homophily = _local_homophily(data)
+    classes = []
+    for members in _nodes_by_class(data.y):
+        nodes = _shuffle(members, generator)
+        place = _ranks(homophily[nodes], generator)
+        place += noise * torch.randn(len(nodes), generator=generator)
+        classes.append(nodes[place.argsort(descending=high_first)])
+    return _divide_classes(data.y, classes, train, val)
 
 
 def random(data: Data, seed: int, train: float = 0.5, val: float = 0.25) -> Masks:
@@ -207,6 +237,8 @@ PROTOCOLS: dict[str, Callable[[Data, int], Masks]] = {
     "geom-gcn": geom_gcn,
     "public": public,
     "inductive": inductive,
+    "homophily-high-to-low": partial(homophily_shift, high_first=True),
+    "homophily-low-to-high": partial(homophily_shift, high_first=False),
 }
 
 
@@ -216,6 +248,45 @@ def _fixed(data: Data, column: int) -> Masks:
         chosen = mask if mask.dim() == 1 else mask[:, column]
         masks.append(chosen.clone())
     return tuple(masks)
+
+
+def _nodes_by_class(y: Tensor) -> list[Tensor]:
+    return [(y == c).nonzero().flatten() for c in range(int(y.max()) + 1)]
+
+
+def _divide_classes(y: Tensor, classes: Sequence[Tensor], train: float, val: float) -> Masks:
+    """Divide the nodes of every class in their order; classes of one or two nodes only train."""
+    parts: tuple[list[Tensor], list[Tensor], list[Tensor]] = ([], [], [])
+    for nodes in classes:
+        n = nodes.numel()
+        num_train = n
+        num_val = 0
+        if n >= 3:
+            num_val = max(1, round(val * n))
+            num_train = min(max(1, round(train * n)), n - num_val - 1)
+        pieces = nodes.tensor_split([num_train, num_train + num_val])
+        for part, piece in zip(parts, pieces):
+            part.append(piece)
+    return _masks(y, *(torch.cat(part) for part in parts))
+
+
+def _local_homophily(data: Data) -> Tensor:
+    """Return the share of labelled neighbours in each node's class; NaN where there are none."""
+    row, col = data.edge_index
+    labelled = data.y[col] >= 0
+    agrees = labelled & (data.y[row] == data.y[col])
+    same = torch.bincount(row[agrees], minlength=len(data.y))
+    degree = torch.bincount(row[labelled], minlength=len(data.y))
+    return same.double() / degree
+
+
+def _ranks(values: Tensor, generator: torch.Generator) -> Tensor:
+    """Return ranks from 0 to 1 in ascending order, random ones where a value is NaN."""
+    ranks = torch.rand(len(values), generator=generator)
+    defined = (~values.isnan()).nonzero().flatten()
+    order = defined[values[defined].argsort(stable=True)]
+    ranks[order] = torch.linspace(0, 1, len(order))
+    return ranks
 
 
 def _shuffle(nodes: Tensor, generator: torch.Generator) -> Tensor:

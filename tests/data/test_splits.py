@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from nfgnn.analysis import local_homophily
 from nfgnn.data import default_protocol, load_dataset, observed_part, split
+from nfgnn.data.splits import homophily_shift
 from nfgnn.errors import UserError
 
 SIZES = [50, 3, 120, 27]
@@ -74,15 +76,64 @@ def test_an_incomplete_split_is_refused(data: Data) -> None:
         split(own)
 
 
+@pytest.mark.parametrize("high_first", [True, False])
+def test_homophily_shift_divides_every_class_and_follows_the_direction(high_first: bool) -> None:
+    protocol = "homophily-high-to-low" if high_first else "homophily-low-to-high"
+    data = load_dataset("mixed", num_nodes=2000, crossing=0.3)
+    h = local_homophily(data.edge_index, data.y)
+    out = split(data, protocol, 0)
+    sizes = torch.bincount(data.y)
+    for mask, share in (("train_mask", 0.5), ("val_mask", 0.25), ("test_mask", 0.25)):
+        assert (torch.tensor(counts(out, mask)) - share * sizes).abs().max() <= 1
+    means = [float(h[out[mask]].nanmean()) for mask in ("train_mask", "val_mask", "test_mask")]
+    assert means == sorted(means, reverse=high_first)
+    assert abs(means[0] - means[2]) > 0.3
+    for c in range(4):  # within every class, too
+        train, test = h[out.train_mask & (data.y == c)], h[out.test_mask & (data.y == c)]
+        assert (train.nanmean() > test.nanmean()) == high_first
+
+
+def test_homophily_shift_without_noise_is_the_order_by_local_homophily() -> None:
+    data = load_dataset("mixed", num_nodes=400, seed=1)
+    h = local_homophily(data.edge_index, data.y)
+    masks = homophily_shift(data, 0, high_first=False, noise=0.0)
+    for c in range(4):
+        of_class = (data.y == c) & ~h.isnan()
+        train, val, test = (h[mask & of_class] for mask in masks)
+        assert train.max() <= val.min()
+        assert val.max() <= test.min()
+
+
+def test_homophily_shift_places_nodes_without_neighbours_at_random() -> None:
+    # A star with 30 leaves, and 30 nodes without neighbours.
+    leaves = torch.arange(1, 31)
+    edges = torch.stack([torch.zeros(30, dtype=torch.long), leaves])
+    y = torch.zeros(61, dtype=torch.long)
+    data = Data(y=y, edge_index=torch.cat([edges, edges.flip(0)], 1), num_nodes=61)
+    isolated = torch.zeros(61, dtype=torch.bool)
+    isolated[31:] = True
+    for seed in range(5):
+        masks = homophily_shift(data, seed, high_first=True)
+        assert all(bool((mask & isolated).any()) for mask in masks)
+
+
+def test_homophily_shift_needs_edges(data: Data) -> None:
+    with pytest.raises(UserError, match="has no edges here"):
+        split(data, "homophily-high-to-low")
+
+
 def test_random_ignores_classes(data: Data) -> None:
     out = split(data, "random", 0)
     assert [int(out[m].sum()) for m in ("train_mask", "val_mask", "test_mask")] == [100, 50, 50]
 
 
-@pytest.mark.parametrize("protocol", ["full", "semi", "stratified", "random"])
+@pytest.mark.parametrize(
+    "protocol", ["full", "semi", "stratified", "random", "homophily-high-to-low"]
+)
 def test_parts_are_disjoint_cover_the_labelled_nodes_and_follow_the_seed(
     data: Data, protocol: str
 ) -> None:
+    data.edge_index = torch.arange(400).reshape(2, 200) % data.num_nodes
     out, again, other = split(data, protocol, 5), split(data, protocol, 5), split(data, protocol, 6)
     masks = [out.train_mask, out.val_mask, out.test_mask]
     assert torch.equal(sum(mask.int() for mask in masks), (data.y >= 0).int())
