@@ -55,7 +55,7 @@ def download(entry: Entry) -> Path:
             if not target.is_file():
                 published = published_file(entry, file)
                 fetch(url, target, published.sha256 if published else None)
-            if entry.archive:
+            if entry.archive and target.suffix == ".zip":
                 _unpack(target, folder)
     except urllib.error.URLError as error:
         raise _failed(entry, error.reason) from None

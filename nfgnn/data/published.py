@@ -53,14 +53,15 @@ def check_raw_files(entry: Entry, folder: Path) -> list[str]:
 
 
 def _compare_raw_files(entry: Entry, folder: Path) -> list[str]:
-    stats = [(folder / file).stat() for file in entry.required]
-    published = [published_file(entry, file) for file in entry.required]
-    for file, recorded, stat in zip(entry.required, published, stats):
+    files = entry.raw_files(folder)
+    stats = [(folder / file).stat() for file in files]
+    published = [published_file(entry, file) for file in files]
+    for file, recorded, stat in zip(files, published, stats):
         if recorded is not None and recorded.size != stat.st_size:
             found = f"it has {stat.st_size:,} bytes, the published file has {recorded.size:,}"
             raise _differs(entry, folder / file, found)
-    hashes = _content_hashes(entry, folder, stats)
-    for file, recorded, sha256 in zip(entry.required, published, hashes):
+    hashes = _content_hashes(entry, folder, files, stats)
+    for file, recorded, sha256 in zip(files, published, hashes):
         if recorded is not None and recorded.sha256 != sha256:
             found = f"its SHA-256 is {sha256}, that of the published file is {recorded.sha256}"
             raise _differs(entry, folder / file, found)
@@ -79,7 +80,9 @@ def _differs(entry: Entry, path: Path, found: str) -> UserError:
     )
 
 
-def _content_hashes(entry: Entry, folder: Path, stats: list[os.stat_result]) -> list[str]:
+def _content_hashes(
+    entry: Entry, folder: Path, files: tuple[str, ...], stats: list[os.stat_result]
+) -> list[str]:
     """Return the SHA-256 of every raw file, from the cache folder if no file has changed."""
     # Device and inode identify a file, so its path is not needed.
     signature = " ".join(file_identity(stat) for stat in stats)
@@ -91,7 +94,7 @@ def _content_hashes(entry: Entry, folder: Path, stats: list[os.stat_result]) -> 
             hashes = remembered.read_text().split()
     if len(hashes) == len(stats):
         return hashes
-    hashes = [_sha256(folder / file) for file in entry.required]
+    hashes = [_sha256(folder / file) for file in files]
     if all(is_settled(stat) for stat in stats):
         _remember(hashes, remembered)
     return hashes

@@ -16,9 +16,15 @@ from torch_geometric.data import Data
 from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.readers.matlab import read_facebook, read_linkx
 from nfgnn.data.readers.npz import read_gnn_benchmark, read_npz_folder
-from nfgnn.data.readers.ogb import open_papers100m, read_ogb, read_papers100m
+from nfgnn.data.readers.ogb import (
+    open_papers100m,
+    read_arxiv_year,
+    read_ogb,
+    read_papers100m,
+)
 from nfgnn.data.readers.planetoid import read_planetoid
 from nfgnn.data.readers.pyg import read_pyg
+from nfgnn.data.readers.twitch_gamers import read_twitch_gamers
 
 Reader = Callable[[Path, tuple[str, ...]], Data]
 """From the folder of the raw files and their names to a graph that is not validated yet."""
@@ -49,17 +55,25 @@ class Entry:
     licence: str = "not stated"
     files: tuple[str, ...] = ()
     """The raw files, if they are not the keys of ``urls``."""
+    optional: tuple[str, ...] = ()
+    """Files that are downloaded with the others and read where they are available: the published
+    splits of data sets that were loaded without them before."""
     large_reader: Callable[[Path, tuple[str, ...]], LargeGraph] | None = None
     """Opens a graph that exceeds the memory. Its ``reader`` maps the files and is not cached."""
 
     @property
     def required(self) -> tuple[str, ...]:
         """The raw files that must be present."""
-        return self.files or tuple(self.urls)
+        return self.files or tuple(file for file in self.urls if file not in self.optional)
+
+    def raw_files(self, folder: Path) -> tuple[str, ...]:
+        """Return the raw files to read: the required ones, and optional ones that are present."""
+        present = [file for file in self.optional if (folder / file).is_file()]
+        return (*self.required, *present)
 
     def read(self, folder: Path) -> Data:
         """Read the raw files in ``folder``."""
-        return self.reader(folder, self.required)
+        return self.reader(folder, self.raw_files(folder))
 
 
 _PLANETOID = "https://github.com/kimiyoung/planetoid/raw/master/data"
@@ -146,12 +160,21 @@ def _npz(name: str, file: str, size: Size, megabytes: float) -> Entry:
     return Entry(name, title, read_npz_folder, "npz", urls, *size, _CRITICAL, megabytes, **more)
 
 
-def _linkx(name: str, file: str, size: Size, megabytes: float, metric: str = "accuracy") -> Entry:
+def _linkx(
+    name: str,
+    file: str,
+    size: Size,
+    megabytes: float,
+    metric: str = "accuracy",
+    splits: tuple[str, ...] = (),
+) -> Entry:
     folder = f"LINKXDataset/{name}/raw"
     urls = {"data.mat": f"{_LINKX}/{file.replace(' ', '%20')}"}
+    urls |= {split: f"{_LINKX}/splits/{split}" for split in splits}
     reader = read_facebook if file.startswith("facebook100/") else read_linkx
     title = Path(file).stem
-    return Entry(name, title, reader, folder, urls, *size, _LIM, megabytes, metric)
+    more: dict[str, Any] = {"metric": metric, "optional": splits}
+    return Entry(name, title, reader, folder, urls, *size, _LIM, megabytes, **more)
 
 
 def _ogb(name: str, split: str, size: Size, megabytes: float, licence: str) -> Entry:
@@ -162,6 +185,20 @@ def _ogb(name: str, split: str, size: Size, megabytes: float, licence: str) -> E
     files += [f"split/{split}/{part}.csv.gz" for part in ("train", "valid", "test")]
     more: dict[str, Any] = {"archive": True, "licence": licence, "files": tuple(files)}
     return Entry(name, name, read_ogb, folder, urls, *size, _HU, megabytes, **more)
+
+
+def _arxiv_year(name: str) -> Entry:
+    entry = _ogb("ogbn-arxiv", "time", (169343, 1166243, 128, 5), 90, "ODC-BY")
+    splits = f"{name}-splits.npy"
+    return replace(
+        entry,
+        name=name,
+        title=name,
+        source=_LIM,
+        reader=read_arxiv_year,
+        urls={**entry.urls, splits: f"{_LINKX}/splits/{splits}"},
+        files=(*entry.files[:2], "raw/node_year.csv.gz", splits),
+    )
 
 
 def _papers100m(name: str) -> Entry:
@@ -186,6 +223,8 @@ _NOT_CORNELL = (
     "cornell-genuine is the real graph"
 )
 
+_PENN94 = ("fb100-Penn94-splits.npy",)
+
 # Columns: name, files, (nodes, edges, features, classes), megabytes of the download.
 _TABLE = [
     _planetoid("Cora", (2708, 5278, 1433, 7), 0.4),
@@ -209,25 +248,47 @@ _TABLE = [
     _heterophilous("minesweeper", (10000, 39402, 7, 2), 0.3, "roc_auc"),
     _heterophilous("tolokers", (11758, 519000, 10, 2), 1.5, "roc_auc"),
     _heterophilous("questions", (48921, 153540, 301, 2), 54, "roc_auc"),
-    _linkx("penn94", "facebook100/Penn94.mat", (41554, 1362229, 4814, 2), 11),
+    _linkx("penn94", "facebook100/Penn94.mat", (41554, 1362229, 4814, 2), 13, splits=_PENN94),
     _linkx("reed98", "facebook100/Reed98.mat", (962, 18812, 745, 2), 0.2),
     _linkx("amherst41", "facebook100/Amherst41.mat", (2235, 90954, 1193, 2), 0.8),
     _linkx("cornell5", "facebook100/Cornell5.mat", (18660, 790777, 4735, 2), 7),
     _linkx("johnshopkins55", "facebook100/Johns Hopkins55.mat", (5180, 186586, 2406, 2), 2),
-    _linkx("genius", "genius.mat", (421961, 984979, 12, 2), 20, "roc_auc"),
+    _linkx("genius", "genius.mat", (421961, 984979, 12, 2), 35, "roc_auc", ("genius-splits.npy",)),
     Entry(
         name="pokec",
         title="pokec",
         reader=read_linkx,
         folder="LINKXDataset/pokec/raw",
-        urls={"pokec.mat": _DRIVE + "1dNs5E7BrWJbgcHeQ_zuy5Ozp2tRCWG0y"},
+        urls={
+            "pokec.mat": _DRIVE + "1dNs5E7BrWJbgcHeQ_zuy5Ozp2tRCWG0y",
+            "pokec-splits.npy": _DRIVE + "1ZhpAiyTNc0cE_hhgyiqxnkKREHK7MK-_",
+        },
+        optional=("pokec-splits.npy",),
         nodes=1632803,
         edges=30622564,
         features=65,
         classes=2,
         source=_LIM,
-        megabytes=200,
+        megabytes=260,
     ),
+    Entry(
+        name="twitch-gamers",
+        title="twitch-gamers",
+        reader=read_twitch_gamers,
+        folder="LINKXDataset/twitch-gamers/raw",
+        urls={
+            "twitch-gamer_feat.csv": _DRIVE + "1fA9VIIEI8N0L27MSQfcBzJgRQLvSbrvR",
+            "twitch-gamer_edges.csv": _DRIVE + "1XLETC6dG3lVl7kDmytEJ52hvDMVdxnZ0",
+            "twitch-gamer-splits.npy": f"{_LINKX}/splits/twitch-gamer-splits.npy",
+        },
+        nodes=168114,
+        edges=6797557,
+        features=7,
+        classes=2,
+        source=_LIM,
+        megabytes=100,
+    ),
+    _arxiv_year("arxiv-year"),
     _ogb("ogbn-arxiv", "time", (169343, 1166243, 128, 40), 81, "ODC-BY"),
     _ogb("ogbn-products", "sales_ranking", (2449029, 61859140, 100, 47), 1380, "Amazon"),
     _papers100m("ogbn-papers100M"),

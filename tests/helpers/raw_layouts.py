@@ -102,12 +102,13 @@ def facebook(entry: Entry, folder: Path) -> Truth:
     info[:, 1] = np.arange(n) % 3
     io.savemat(folder / entry.required[0], {"A": a, "local_info": info.astype(np.uint16)})
     features = sum(len(np.unique(info[:, k])) for k in (0, 2, 3, 4, 5, 6))
+    labelled = np.flatnonzero(info[:, 1])
     return {
         "nodes": n,
         "edges": n,
         "features": features,
         "classes": 2,
-        "splits": 0,
+        "splits": fixed_splits(entry, folder, labelled),
         "unlabelled": 10,
     }
 
@@ -122,7 +123,37 @@ def linkx(entry: Entry, folder: Path) -> Truth:
         "label": (np.arange(n) % 2)[None],
     }
     io.savemat(folder / entry.required[0], content)
-    return {"nodes": n, "edges": n, "features": features, "classes": 2, "splits": 0}
+    splits = fixed_splits(entry, folder, np.arange(n))
+    return {"nodes": n, "edges": n, "features": features, "classes": 2, "splits": splits}
+
+
+def fixed_splits(entry: Entry, folder: Path, nodes: np.ndarray) -> int:
+    """Five dictionaries of node numbers in a pickled array, where the entry has such a file."""
+    files = [file for file in entry.urls if file.endswith("-splits.npy")]
+    for file in files:
+        splits = []
+        for _ in range(5):
+            train, valid, test = np.array_split(RNG.permutation(nodes), 3)
+            splits.append({"train": train, "valid": valid, "test": test})
+        np.save(folder / file, np.array(splits, dtype=object), allow_pickle=True)
+    return 5 * len(files)
+
+
+def twitch_gamers(entry: Entry, folder: Path) -> Truth:
+    """A CSV of accounts, one of edges, and five splits."""
+    n = 30
+    rows = [
+        "views,mature,life_time,created_at,updated_at,numeric_id,dead_account,language,affiliate"
+    ]
+    for i in range(n):
+        dates = f"2016-02-{1 + i % 28:02d},2018-10-{1 + i % 30:02d}"
+        language = ("EN", "DE", "OTHER")[i % 3]
+        rows.append(f"{100 * i},{i % 2},{i},{dates},{i},{int(i % 5 == 0)},{language},{int(i > 9)}")
+    edges = ["numeric_id_1,numeric_id_2"] + [f"{i},{(i + 1) % n}" for i in range(n)]
+    for file, lines in zip(entry.required, (rows, edges)):
+        (folder / file).write_text("\n".join(lines) + "\n")
+    splits = fixed_splits(entry, folder, np.arange(n))
+    return {"nodes": n, "edges": n, "features": 7, "classes": 2, "splits": splits}
 
 
 def _gzip_csv(path: Path, rows: np.ndarray, text: str = "%d") -> None:
@@ -148,6 +179,17 @@ def ogb(entry: Entry, folder: Path) -> Truth:
         "classes": min(entry.classes, n),
         "splits": 1,
     }
+
+
+def arxiv_year(entry: Entry, folder: Path) -> Truth:
+    """The files of ogbn-arxiv with the years of publication, and five splits."""
+    n, features = 50, 4
+    raw = folder / "raw"
+    _gzip_csv(raw / "edge.csv.gz", np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1))
+    _gzip_csv(raw / "node-feat.csv.gz", RNG.random((n, features)), "%.6f")
+    _gzip_csv(raw / "node_year.csv.gz", 2000 + np.arange(n)[:, None] % 10)
+    splits = fixed_splits(entry, folder, np.arange(n))
+    return {"nodes": n, "edges": n, "features": features, "classes": 5, "splits": splits}
 
 
 def ogb_binary(entry: Entry, folder: Path) -> Truth:
@@ -188,6 +230,10 @@ def writer_of(entry: Entry) -> Callable[[Entry, Path], Truth]:
     group = entry.folder.split("/")[0]
     if entry.name == "ogbn-papers100m":
         return ogb_binary
+    if entry.name == "arxiv-year":
+        return arxiv_year
+    if entry.name == "twitch-gamers":
+        return twitch_gamers
     if group == "LINKXDataset":
         return linkx if entry.name in ("genius", "pokec") else facebook
     if group in ("WebKB", "Actor", "WikipediaNetwork"):

@@ -1,4 +1,7 @@
-"""The ``.mat`` files of the LINKX study: Facebook networks of US universities, genius and pokec."""
+"""The ``.mat`` files of the LINKX study: Facebook networks of US universities, genius and pokec.
+
+The published splits, where their file is available, are the second of the files.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -8,6 +11,7 @@ import torch
 from scipy import sparse
 from torch_geometric.data import Data
 
+from nfgnn.data.readers.fixed_splits import add_fixed_splits
 from nfgnn.data.readers.mat_file import read_mat
 from nfgnn.errors import UserError
 
@@ -29,11 +33,12 @@ def read_facebook(folder: Path, files: tuple[str, ...]) -> Data:
             f"{path}: local_info has shape {list(info.shape)}; [{transpose.shape[0]}, 7] is "
             "required; download the file again."
         )
-    return Data(
+    data = Data(
         x=_one_hot(np.delete(info, _GENDER, axis=1)),
         edge_index=torch.from_numpy(edges),
         y=torch.from_numpy(info[:, _GENDER] - 1),
     )
+    return _with_splits(data, folder, files)
 
 
 def read_linkx(folder: Path, files: tuple[str, ...]) -> Data:
@@ -41,11 +46,18 @@ def read_linkx(folder: Path, files: tuple[str, ...]) -> Data:
     content = read_mat(folder / files[0], ("edge_index", "node_feat", "label"))
     edges = content["edge_index"].astype(np.int64)
     labels = content["label"].reshape(-1).astype(np.int64)
-    return Data(
+    data = Data(
         x=torch.from_numpy(content["node_feat"]),
         edge_index=torch.from_numpy(edges),
         y=torch.from_numpy(labels),
     )
+    return _with_splits(data, folder, files)
+
+
+def _with_splits(data: Data, folder: Path, files: tuple[str, ...]) -> Data:
+    for file in files[1:]:
+        add_fixed_splits(data, folder / file)
+    return data
 
 
 def _one_hot(columns: np.ndarray) -> Any:

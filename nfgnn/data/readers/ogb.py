@@ -21,6 +21,7 @@ from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import first_line
 from nfgnn.data.paths import files_fingerprint
+from nfgnn.data.readers.fixed_splits import add_fixed_splits
 from nfgnn.data.readers.mapped_arrays import (
     crc32,
     edge_blocks,
@@ -34,6 +35,7 @@ from nfgnn.files import atomic_write
 
 _AGAIN = "remove the folder and load the data set again to download it."
 _PAPERS = "ogbn-papers100m"
+_PERIODS = 5  # classes of arxiv-year
 
 
 def read_ogb(folder: Path, files: tuple[str, ...]) -> Data:
@@ -47,6 +49,24 @@ def read_ogb(folder: Path, files: tuple[str, ...]) -> Data:
         y=torch.from_numpy(labels[:, 0]),
     )
     return _with_split(data, folder, files)
+
+
+def read_arxiv_year(folder: Path, files: tuple[str, ...]) -> Data:
+    """Read arxiv-year: the graph of ogbn-arxiv, whose classes are periods of publication.
+
+    The years are divided at their quantiles into five classes, as in the LINKX study. The last file
+    holds the splits of that study.
+    """
+    edges = _read_matrix(folder / files[0], pa.int64())
+    x = _read_matrix(folder / files[1], pa.float32())
+    years = _read_matrix(folder / files[2], pa.float64())[:, 0]
+    bounds = np.quantile(years, np.arange(1, _PERIODS) / _PERIODS)
+    data = Data(
+        x=torch.from_numpy(x),
+        edge_index=torch.from_numpy(edges.T),
+        y=torch.from_numpy(np.searchsorted(bounds, years, side="right")),
+    )
+    return add_fixed_splits(data, folder / files[3])
 
 
 def read_papers100m(folder: Path, files: tuple[str, ...]) -> Data:

@@ -2,15 +2,9 @@
 
 ``ind.NAME.{x,tx,allx,y,ty,ally,graph}`` are Python 2 pickles, and a pickle may call any function
 while it is loaded. PyTorch Geometric unpickles whatever it finds, so its loader is never used on
-these files. :class:`_PlanetoidUnpickler` resolves only the names that arrays, CSR matrices and
-dictionaries need. It resolves them to the plain containers below, so neither NumPy nor SciPy
-receives a value before its type, size and bounds have been checked.
+these files. :mod:`~nfgnn.data.readers.restricted_pickle` reads them.
 """
 
-import pickle
-from collections import defaultdict
-from collections.abc import Callable
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +16,8 @@ from torch_geometric.utils import coalesce, index_to_mask, remove_self_loops
 
 from nfgnn.data.labels import UNLABELLED
 from nfgnn.data.messages import first_line
-from nfgnn.data.readers.csr_parts import compact_csr, csr_from_parts
+from nfgnn.data.readers.csr_parts import compact_csr
+from nfgnn.data.readers.restricted_pickle import PickledArray, PickledCsrMatrix, unpickle
 from nfgnn.errors import UserError
 
 PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
@@ -77,119 +72,14 @@ def read_planetoid(folder: Path, files: tuple[str, ...]) -> Data:
     return data
 
 
-class _DType:
-    """The pickled form of ``numpy.dtype``: a type code such as ``f8`` and a byte order."""
-
-    def __init__(self, code: str, *_: object) -> None:
-        self.code = code
-        self.order = "|"
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.order = state[1]
-
-    def to_numpy(self) -> np.dtype:
-        kind = np.dtype(str(self.code))
-        if kind.kind not in "biuf":
-            raise ValueError(f"it holds an array of type {kind}")
-        return np.dtype(f"{self.order}{kind.str[1:]}")
-
-
-class _Array:
-    """The pickled form of ``numpy.ndarray``: shape, type, memory order and bytes."""
-
-    state: tuple[Any, ...]
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.state = state
-
-    def to_numpy(self) -> np.ndarray:
-        _, shape, dtype, fortran, content = self.state
-        buffer = content.encode("latin1") if isinstance(content, str) else bytes(content)
-        kind = dtype.to_numpy()
-        if min(shape, default=0) < 0 or prod(shape) * kind.itemsize != len(buffer):
-            raise ValueError(f"it holds an array of shape {shape} in {len(buffer)} bytes")
-        flat = np.frombuffer(buffer, kind).astype(kind.newbyteorder("="))
-        return flat.reshape(shape, order="F" if fortran else "C")
-
-
-class _CsrMatrix:
-    """The pickled form of ``scipy.sparse.csr_matrix``: its attributes by name."""
-
-    state: dict[str, Any]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.state = state
-
-    def to_scipy(self, where: str) -> Any:
-        parts = [self.state[name].to_numpy() for name in ("data", "indices", "indptr")]
-        shape = self.state.get("_shape", self.state.get("shape"))
-        return csr_from_parts([*parts, np.array(shape)], where)
-
-
-def _new_array(*_: object) -> _Array:
-    """Stand in for NumPy's ``_reconstruct``; the pickle sets the state afterwards."""
-    return _Array()
-
-
-def _array_from_buffer(buffer: bytes, dtype: _DType, shape: tuple[int, ...], order: str) -> _Array:
-    """Stand in for NumPy's ``_frombuffer``, which pickles of protocol 5 call."""
-    array = _Array()
-    array.state = (1, shape, dtype, order == "F", buffer)
-    return array
-
-
-def _encode(text: str, encoding: str) -> bytes:
-    """Stand in for ``_codecs.encode``, by which Python 3 writes bytes in protocol 2."""
-    if encoding != "latin1":
-        raise ValueError(f"it holds text in the encoding {encoding!r}")
-    return text.encode("latin1")
-
-
-def _new_object(kind: type, *_: object) -> object:
-    """Stand in for ``copyreg._reconstructor``."""
-    if kind is not _CsrMatrix:
-        raise ValueError(f"it holds an object of type {kind}")
-    return _CsrMatrix()
-
-
-# Modules have other names in Python 2, before NumPy 2 and before SciPy 1.8.
-_ALLOWED: dict[tuple[str, str], Callable[..., Any]] = {
-    ("numpy", "ndarray"): _Array,
-    ("numpy", "dtype"): _DType,
-    ("numpy.core.multiarray", "_reconstruct"): _new_array,
-    ("numpy._core.multiarray", "_reconstruct"): _new_array,
-    ("numpy.core.numeric", "_frombuffer"): _array_from_buffer,
-    ("numpy._core.numeric", "_frombuffer"): _array_from_buffer,
-    ("scipy.sparse.csr", "csr_matrix"): _CsrMatrix,
-    ("scipy.sparse._csr", "csr_matrix"): _CsrMatrix,
-    ("collections", "defaultdict"): defaultdict,
-    ("__builtin__", "list"): list,
-    ("builtins", "list"): list,
-    ("__builtin__", "object"): object,
-    ("builtins", "object"): object,
-    ("copy_reg", "_reconstructor"): _new_object,
-    ("copyreg", "_reconstructor"): _new_object,
-    ("_codecs", "encode"): _encode,
-}
-
-
-class _PlanetoidUnpickler(pickle.Unpickler):
-    """An unpickler that resolves the names in ``_ALLOWED`` and refuses every other one."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _ALLOWED:
-            raise pickle.UnpicklingError(f"it refers to {module}.{name}")
-        return _ALLOWED[module, name]
-
-
 def _unpickle(path: Path) -> Any:
     """Return the content of a file: an array, a CSR matrix, or a dictionary."""
     try:
         with path.open("rb") as file:
-            content = _PlanetoidUnpickler(file, encoding="latin1").load()
-        if isinstance(content, _Array):
+            content = unpickle(file)
+        if isinstance(content, PickledArray):
             return content.to_numpy()
-        if isinstance(content, _CsrMatrix):
+        if isinstance(content, PickledCsrMatrix):
             return content.to_scipy(str(path))
         if isinstance(content, dict):
             return content
