@@ -161,6 +161,8 @@ SETTINGS: dict[str, Declaration] = {
     # Shape of a model
     "hidden_channels": _WIDTH,
     "num_layers": _COUNT,
+    "num_edge_layers": _COUNT,
+    "num_node_layers": _COUNT,
     "num_stacks": _COUNT,
     "heads": _COUNT,
     "out_heads": _COUNT,

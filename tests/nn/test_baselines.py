@@ -183,10 +183,41 @@ def test_link_is_linear_in_the_rows_of_the_adjacency(graph: tuple[Tensor, Tensor
         torch.testing.assert_close(model(x, edge_index, w), expected)
 
 
-def test_link_knows_its_own_nodes_only() -> None:
-    model = baseline("LINK", num_nodes=N)
+@pytest.mark.parametrize("name", ["LINK", "LINKX"])
+def test_weights_per_node_belong_to_one_graph(name: str) -> None:
+    model = baseline(name, num_nodes=N)
     with pytest.raises(UserError, match="it has 30 nodes, this graph has 10"):
         model(torch.randn(10, FEATURES), random_graph(10, 0.5, 0))
+
+
+@pytest.mark.parametrize("layers", [(1, 1, 1), (3, 2, 3)])
+def test_linkx_is_pygs(graph: tuple[Tensor, Tensor], layers: tuple[int, int, int]) -> None:
+    x, edge_index = graph
+    weight = random_symmetric_weight(edge_index)
+    final, edge, node = layers
+    depths = {"num_layers": final, "num_edge_layers": edge, "num_node_layers": node}
+    model = baseline("LINKX", num_nodes=N, hidden_channels=5, **depths)
+    # PyG's normalisation uses the statistics of the present graph in training only.
+    other = pyg.LINKX(N, FEATURES, 5, CLASSES, dropout=0.0, **depths).train()
+    maps = [*other.node_mlp.lins, *other.final_mlp.lins]
+    norms = [norm.module for norm in [*other.node_mlp.norms, *other.final_mlp.norms]]
+    copy({other.edge_lin.weight: model.edge_mlp.lins[0].weight.T})
+    copy({other.edge_lin.bias: model.edge_mlp.lins[0].bias})
+    if edge > 1:
+        maps = [*other.edge_mlp.lins, *maps]
+        inner = [norm.module for norm in other.edge_mlp.norms]
+        norms = [other.edge_norm, *inner, *norms]
+    ours = [*model.edge_mlp.lins[1:], *model.node_mlp.lins, *model.final_mlp.lins]
+    for target, source in zip(maps, ours, strict=True):
+        copy({target.weight: source.weight, target.bias: source.bias})
+    ours = [*model.edge_mlp.norms, *model.node_mlp.norms, *model.final_mlp.norms]
+    for target, source in zip(norms, ours, strict=True):
+        copy({target.weight: source.weight, target.bias: source.bias})
+    of_edges, of_nodes = model.join.weight.chunk(2, 1)
+    copy({other.cat_lin1.weight: of_edges, other.cat_lin2.weight: of_nodes})
+    copy({other.cat_lin1.bias: model.join.bias, other.cat_lin2.bias: torch.zeros(5)})
+    for w in (None, weight):
+        torch.testing.assert_close(model(x, edge_index, w), other(x, edge_index, w))
 
 
 @pytest.mark.parametrize("self_loop", [0.0, 1.5])
