@@ -2,16 +2,24 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+from scipy.stats import rankdata
 
 from nfgnn.data import REGISTRY
 from nfgnn.paper.reproduce import Found
 from nfgnn.paper.statistics import Comparison, holm, paired
 from nfgnn.paper.table_plan import Plan, graph_name
-from nfgnn.paper.table_registry import BEST_OTHER, Column, paper_values
+from nfgnn.paper.table_registry import (
+    BEST_OTHER,
+    Column,
+    PublishedRow,
+    paper_values,
+    published_rows,
+)
 from nfgnn.training import Record, summarise
 
-OURS = ("NFGNN", "PolyGNN", "ScalableNFGNN")
+OURS = ("NFGNN", "NFNet", "PolyGNN", "ScalableNFGNN")
 """Models that do not count as another model."""
 UNITS = {
     "epoch_ms": "ms",
@@ -62,6 +70,14 @@ class PairedTest:
 
 
 @dataclass(frozen=True)
+class MeanRank:
+    """The mean rank of a model over the graphs on which it has runs. The best model has rank 1."""
+
+    mean: float
+    graphs: int
+
+
+@dataclass(frozen=True)
 class Table:
     """Everything that is written about one metric of a table."""
 
@@ -78,6 +94,10 @@ class Table:
     notes: list[str]
     graph_notes: tuple[str, ...] = ()
     """A line about every graph of the user."""
+    published: tuple[PublishedRow, ...] = ()
+    """Values of other papers for these columns."""
+    ranks: Mapping[str, MeanRank] = field(default_factory=dict)
+    """Mean ranks by label, over the graphs of all parts. Only the first part has them."""
 
     def heading(self, column: Column) -> str:
         """Return the title of the graph, with the protocol where the table has several."""
@@ -132,9 +152,42 @@ def make_tables(plan: Plan, found: Found, command: str, notes: Sequence[str] = (
             command=command,
             notes=list(notes),
             graph_notes=plan.graph_notes,
+            published=_published(plan),
         )
-        tables.append(replace(table, tests=_paired_tests(plan, table)))
+        tables.append(table)
+    # Without metrics of its own a table has every graph once, so its parts are one family of tests.
+    families = [[table] for table in tables] if whole.spec.metrics else [tables]
+    tables = [table for family in families for table in _with_tests(whole, family)]
+    if whole.spec.ranked:
+        tables[0] = replace(tables[0], ranks=mean_ranks(tables))
     return tables
+
+
+def _published(plan: Plan) -> tuple[PublishedRow, ...]:
+    """Return the published rows with a value for a graph of the plan, narrowed to these graphs."""
+    datasets = {column.dataset for column in plan.columns if column in plan.spec.columns}
+    rows = []
+    for row in published_rows(plan.name):
+        values = {name: value for name, value in row.values.items() if name in datasets}
+        if values:
+            rows.append(replace(row, values=values))
+    return tuple(rows)
+
+
+def mean_ranks(tables: Sequence[Table]) -> dict[str, MeanRank]:
+    """Return the mean rank of every model over the graphs on which it has runs.
+
+    On every graph the models with runs are ranked by their mean. Equal ones share the mean of
+    their ranks.
+    """
+    ranks: dict[str, list[float]] = {}
+    for table in tables:
+        for place in range(len(table.columns)):
+            entries = {label: row[place] for label, row in table.rows.items()}
+            means = {label: entry.mean for label, entry in entries.items() if entry.values}
+            for label, rank in zip(means, rankdata([-mean for mean in means.values()])):
+                ranks.setdefault(label, []).append(float(rank))
+    return {label: MeanRank(sum(own) / len(own), len(own)) for label, own in ranks.items()}
 
 
 def _model_rows(plan: Plan, found: Found, metric: str) -> dict[str, list[Entry]]:
@@ -210,19 +263,21 @@ def _mark_best(rows: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
     return marked
 
 
-def _paired_tests(plan: Plan, table: Table) -> list[PairedTest]:
-    """Return the tests of the table. Holm's correction is over the columns of one pair."""
-    tests: list[PairedTest] = []
+def _with_tests(plan: Plan, tables: Sequence[Table]) -> list[Table]:
+    """Return the tables with their tests. Holm's correction is over the columns of one pair."""
+    tests: list[list[PairedTest]] = [[] for _ in tables]
     for model, against in plan.spec.comparisons:
-        family = []
-        for i in range(len(plan.columns)):
-            test = _paired_test(plan, table, i, model, against)
-            if test is not None:
-                family.append(test)
-        p_values = {test.column: test.result.p for test in family if test.result.p is not None}
+        family: list[tuple[int, PairedTest]] = []
+        for part, table in enumerate(tables):
+            for i in range(len(table.columns)):
+                test = _paired_test(plan, table, i, model, against)
+                if test is not None:
+                    family.append((part, test))
+        p_values = {test.column: test.result.p for _, test in family if test.result.p is not None}
         corrected = dict(zip(p_values, holm(list(p_values.values()))))
-        tests += [replace(test, p_holm=corrected.get(test.column)) for test in family]
-    return tests
+        for part, test in family:
+            tests[part].append(replace(test, p_holm=corrected.get(test.column)))
+    return [replace(table, tests=own) for table, own in zip(tables, tests)]
 
 
 def _paired_test(plan: Plan, table: Table, i: int, model: str, against: str) -> PairedTest | None:
@@ -239,4 +294,4 @@ def _paired_test(plan: Plan, table: Table, i: int, model: str, against: str) -> 
     if not seeds:
         return None
     result = paired([first[seed] for seed in seeds], [second[seed] for seed in seeds])
-    return PairedTest(table.heading(plan.columns[i]), model, against, result)
+    return PairedTest(table.heading(table.columns[i]), model, against, result)

@@ -155,13 +155,15 @@ def _shown_metrics(
 ) -> tuple[str, ...]:
     """Return the metrics of the table, those of predictions by the metric of an added graph.
 
+    A table without metrics shows every graph by its own.
+
     A metric that the user has ``chosen`` takes their place in every column.
     """
-    if column in spec.columns and chosen == AUTO:
+    if column in spec.columns and spec.metrics and chosen == AUTO:
         return spec.metrics
     metric = chosen if chosen != AUTO else _metric(column.dataset, root).name
     shown = []
-    for name in spec.metrics:
+    for name in spec.metrics or ("test_accuracy",):
         part = name.partition("_")[0]
         shown.append(f"{part}_{metric}" if part in _PARTS else name)
     return tuple(dict.fromkeys(shown))

@@ -2,10 +2,12 @@
 
 An entry names the models in the rows and the graphs, each under a protocol, in the columns; the
 default number of runs per cell; the metrics to show; and the rows to compare. The values of the
-paper, where it has the same cell, are in ``paper.json``.
+paper, where it has the same cell, are in ``paper.json``; values that other papers publish for the
+graphs of a table are in ``published.toml``.
 """
 
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,6 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from nfgnn.nn import GATES
+from nfgnn.nn.models import MODELS
 
 BEST_OTHER = "the best other model"
 PaperRow = dict[str, list[float | None]]
@@ -51,6 +54,7 @@ class TableSpec:
     rows: tuple[Row, ...]
     runs: int
     metrics: tuple[str, ...] = ("test_accuracy",)
+    """Empty for a table that shows every graph by its official metric."""
     comparisons: tuple[tuple[str, str], ...] = ()
     """Pairs of labels for paired tests; the second may be :data:`BEST_OTHER`."""
     preset: str = "best"
@@ -60,6 +64,19 @@ class TableSpec:
     by_device: bool = False
     """Whether the table shows times. Its runs are then made alone and once on every machine, and
     the machines have rows of their own."""
+    ranked: bool = False
+    """Whether the table ends with the mean rank of every model over its graphs."""
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """Values that another paper reports for the graphs of a table."""
+
+    model: str
+    source: str
+    """Where the values are from. A source that was not looked up says so."""
+    values: Mapping[str, float]
+    """Test scores in percent, by dataset."""
 
 
 _SMALL = [
@@ -93,6 +110,31 @@ _OTHER_GATES = tuple(gate for gate in GATES if gate != "term")
 _BEST = "NFGNN (best)"
 _PAPER_FORM = "NFGNN (paper form)"
 _GLOBAL = "PolyGNN (w/o NF)"
+_MODERN_GRAPHS = (
+    ("public", ("minesweeper", "tolokers", "chameleon-filtered", "squirrel-filtered")),
+    ("full", ("pubmed", "computers")),
+    ("public", ("roman-empire", "amazon-ratings", "questions")),
+    ("public", ("penn94", "genius", "twitch-gamers", "arxiv-year", "pokec")),
+    ("public", ("ogbn-arxiv", "ogbn-products")),
+)
+_MODERN_MODELS = (
+    "MLP",
+    "LINKX",
+    "GCN",
+    "GAT",
+    "GPRGNN",
+    "FAGCN",
+    "NFGNN",
+    "PolyGNN",
+    "ACMGCN",
+    "FSGNN",
+    "PolyFormer",
+    "ResidualGCN",
+    "ResidualSAGE",
+    "ResidualGAT",
+    "ResidualGATSep",
+    "NFNet",
+)
 _AGAINST_OTHERS = ((_BEST, BEST_OTHER), (_PAPER_FORM, BEST_OTHER), (_BEST, _GLOBAL))
 
 
@@ -223,6 +265,21 @@ TABLES: dict[str, TableSpec] = {
         comparisons=(("NFGNN", BEST_OTHER), ("NFGNN", _GLOBAL)),
         select="auto",
     ),
+    "modern": TableSpec(
+        title="The benchmarks of today, on their official splits and by their official metrics",
+        columns=tuple(
+            column
+            for protocol, datasets in _MODERN_GRAPHS
+            for column in _columns(protocol, *datasets)
+        ),
+        rows=tuple(Row(model, model) for model in _MODERN_MODELS if model in MODELS),
+        runs=10,
+        metrics=(),
+        comparisons=(("NFNet", BEST_OTHER), ("NFGNN", BEST_OTHER), ("NFGNN", "PolyGNN")),
+        preset="modern",
+        select="metric",
+        ranked=True,
+    ),
     "time": TableSpec(
         title="Time per epoch and per run",
         columns=(
@@ -248,3 +305,11 @@ def paper_values() -> dict[str, dict[str, dict[str, PaperRow]]]:
     text = (files(__package__) / "paper.json").read_text(encoding="utf-8")
     values: dict[str, Any] = json.loads(text)
     return values
+
+
+@lru_cache
+def published_rows(table: str) -> tuple[PublishedRow, ...]:
+    """Return the values of other papers for the graphs of a table."""
+    text = (files(__package__) / "published.toml").read_text(encoding="utf-8")
+    rows = tomllib.loads(text).get(table, [])
+    return tuple(PublishedRow(**row) for row in rows)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from nfgnn.existing_output import refuse_foreign_file, refuse_replacement, starts_with
 from nfgnn.files import atomic_write
-from nfgnn.paper.table_cells import Entry, Table
+from nfgnn.paper.table_cells import Entry, MeanRank, Table
 from nfgnn.paper.table_plan import graph_name
+from nfgnn.paper.table_registry import PublishedRow
 from nfgnn.training import find_metric
 
 _METRICS = {
@@ -107,7 +108,8 @@ def markdown(tables: Sequence[Table]) -> str:
         for label, entries in table.rows.items():
             cells = [_cell(table, entry, "**", "**") for entry in entries]
             lines.append(f"| {label} | {' | '.join(cells)} |")
-        lines += ["", *_dead_run_notes(table), *_markdown_tests(table)]
+        lines += ["", *_dead_run_notes(table), *_published_lines(table), *_markdown_tests(table)]
+    lines += _rank_lines(first)
     lines += ["## How it was made", "", f"- Command: `{first.command}`"]
     lines.append(f"- Seeds: {first.seeds[0]} to {first.seeds[-1]}, of split and model")
     lines += [f"- {machine}" for machine in first.machines or ["no run yet"]]
@@ -152,6 +154,48 @@ def _dead_run_notes(table: Table) -> list[str]:
     return [*lines, ""] if lines else []
 
 
+def _published_lines(table: Table) -> list[str]:
+    """Return the values of other papers as a table with the source of every row."""
+    if not table.published:
+        return []
+    lines = [
+        "Published values, not measured here, with their sources:",
+        "",
+        f"| | {' | '.join(map(table.heading, table.columns))} | source |",
+        f"|---|{'---:|' * len(table.columns)}---|",
+    ]
+    for row in table.published:
+        lines.append(f"| {row.model} | {' | '.join(_published_cells(table, row))} | {row.source} |")
+    return [*lines, ""]
+
+
+def _published_cells(table: Table, row: PublishedRow) -> list[str]:
+    values = [row.values.get(column.dataset) for column in table.columns]
+    return ["–" if value is None else f"{value:.2f}" for value in values]
+
+
+def _rank_lines(table: Table) -> list[str]:
+    if not table.ranks:
+        return []
+    lines = [
+        "## Mean rank",
+        "",
+        "The models that have runs on a graph are ranked by their mean, 1 is the best. The mean is "
+        "over the graphs",
+        "on which a model has runs.",
+        "",
+        "| | mean rank | graphs |",
+        "|---|---:|---:|",
+    ]
+    for label, rank in _by_rank(table):
+        lines.append(f"| {label} | {rank.mean:.2f} | {rank.graphs} |")
+    return [*lines, ""]
+
+
+def _by_rank(table: Table) -> list[tuple[str, MeanRank]]:
+    return sorted(table.ranks.items(), key=lambda item: item[1].mean)
+
+
 def _markdown_tests(table: Table) -> list[str]:
     if not table.tests:
         return []
@@ -176,7 +220,11 @@ def _markdown_tests(table: Table) -> list[str]:
 
 
 def values_csv(tables: Sequence[Table]) -> str:
-    """Return one line per cell. Where runs are dead, a column counts them."""
+    """Return one line per cell. Where runs are dead, a column counts them.
+
+    Published values follow as lines without runs, whose value is in the column of the paper. Mean
+    ranks are lines without a dataset, with the number of graphs in place of the runs.
+    """
     any_dead = any(table.cells_with_dead_runs() for table in tables)
     header = ["item", "metric", "unit", "dataset", "protocol", "model", "runs", "mean", "ci95"]
     header += ["paper", "paper_ci95", "best"]
@@ -195,7 +243,30 @@ def values_csv(tables: Sequence[Table]) -> str:
                 lines.append([*line, label, len(entry.values), *numbers, int(entry.best)])
                 if any_dead:
                     lines[-1].append(len(entry.dead))
-    return _csv(lines)
+        lines += _published_csv(table)
+    lines += _rank_csv(tables[0])
+    width = len(lines[0])
+    return _csv([[*line, *[""] * (width - len(line))] for line in lines])
+
+
+def _published_csv(table: Table) -> list[list[object]]:
+    lines: list[list[object]] = []
+    for row in table.published:
+        label = f"{row.model} ({row.source})"
+        for column in table.columns:
+            if column.dataset in row.values:
+                value = _number(row.values[column.dataset])
+                cell = [table.name, table.metric, table.unit, column.dataset, column.protocol]
+                lines.append([*cell, label, 0, "", "", value, "", 0])
+    return lines
+
+
+def _rank_csv(table: Table) -> list[list[object]]:
+    lines: list[list[object]] = []
+    for label, rank in _by_rank(table):
+        cell = [table.name, "mean_rank", "", "", "", label]
+        lines.append([*cell, rank.graphs, _number(rank.mean), "", "", "", 0])
+    return lines
 
 
 def tests_csv(tables: Sequence[Table]) -> str:
@@ -232,10 +303,40 @@ def latex(tables: Sequence[Table]) -> str:
                 cell = escape(_cell(table, entry, _BOLD_START, _BOLD_END))
                 cells.append(cell.replace(_BOLD_START, r"\textbf{").replace(_BOLD_END, "}"))
             lines.append(rf"{escape(label)} & {' & '.join(cells)} \\")
+        if table.published:
+            lines.append(r"\midrule")
+        for row in table.published:
+            values = " & ".join(map(escape, _published_cells(table, row)))
+            lines.append(rf"{escape(row.model)} & {values} \\")
         lines += [r"\bottomrule", r"\end{tabular}"]
+        lines += [
+            rf"\par {escape(row.model)}: {escape(row.source)}, not measured here"
+            for row in table.published
+        ]
         lines += [rf"\par {escape(note[2:])}" for note in _dead_run_notes(table) if note]
         lines.append(r"\end{table}")
+    if tables[0].ranks:
+        lines += _latex_ranks(tables[0])
     return "\n".join(lines) + "\n"
+
+
+def _latex_ranks(table: Table) -> list[str]:
+    ranks = [
+        rf"{escape(label)} & {rank.mean:.2f} & {rank.graphs} \\" for label, rank in _by_rank(table)
+    ]
+    return [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{escape(table.title)}. Mean rank over the graphs on which a model has runs.}}",
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r" & mean rank & graphs \\",
+        r"\midrule",
+        *ranks,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
 
 
 def escape(text: str) -> str:

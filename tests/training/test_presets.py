@@ -7,11 +7,13 @@ import pytest
 from nfgnn.data import PROTOCOLS, SCALINGS
 from nfgnn.errors import UserError
 from nfgnn.nn.models import MODELS
-from nfgnn.training import RunConfig
-from nfgnn.training.presets import GATE_KINDS, preset, preset_tables
+from nfgnn.training import RunConfig, presets
+from nfgnn.training.presets import GATE_KINDS, modern_tables, preset, preset_tables
 
 FILES = sorted(
-    file.name for file in files("nfgnn.training.presets").iterdir() if file.name.endswith(".toml")
+    file.name
+    for file in files("nfgnn.training.presets").iterdir()
+    if file.name.endswith(".toml") and file.name != "modern.toml"
 )
 
 
@@ -55,6 +57,36 @@ def test_tables_override_in_order() -> None:
     assert "link" not in preset(
         "NFGNN", "squirrel", "inductive"
     )  # its nodes must not be known one by one
+
+
+def test_every_winner_of_the_modern_search_resolves_and_builds() -> None:
+    from nfgnn.data import REGISTRY
+
+    for model, by_protocol in modern_tables().items():
+        for protocol, by_dataset in by_protocol.items():
+            assert protocol in PROTOCOLS
+            for dataset in by_dataset:
+                assert dataset in REGISTRY
+                config = RunConfig.resolve(model, {}, dataset, protocol, "modern")
+                assert config.training.select == "metric"
+                config.build(20, 3, 10)
+
+
+def test_a_winner_counts_where_the_model_has_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = {
+        "GCN": {
+            "public": {"minesweeper": {"lr": 0.5}},
+            "full": {"cora": {"lr": 0.25}, "mixed": {"lr": 0.125}},
+        }
+    }
+    monkeypatch.setattr(presets, "modern_tables", lambda: tables)
+    assert preset("GCN", "minesweeper", "public") == {"lr": 0.5}
+    assert preset("GCN", "minesweeper", "public", "modern") == {"lr": 0.5}
+    assert preset("GCN", "minesweeper", "public", "none") == {}
+    assert preset("GCN", "minesweeper", "stratified").get("lr") != 0.5
+    assert preset("GCN", "cora", "full")["features"] == "row"
+    assert preset("GCN", "cora", "full", "modern") == {"lr": 0.25}
+    assert preset("GCN", "citeseer", "full", "modern") == preset("GCN", "citeseer", "full")
 
 
 def test_settings_override_presets() -> None:

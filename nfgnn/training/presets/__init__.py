@@ -10,10 +10,15 @@ tables exist under ``[paper]``. Later tables override earlier ones. ``paper_like
 the tables under ``[paper]`` from the file of another model. NFGNN's file also has the best
 configurations of two of its gates under ``[term]`` and ``[agreement]``.
 
+``modern.toml`` holds the winners of the search on the benchmarks of today, for all models:
+``[MODEL.PROTOCOL]`` with a line per dataset. They count where the file of the model has no table
+for this protocol and dataset.
+
 Keys are the arguments of the model and of the training.
 """
 
 import tomllib
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -27,6 +32,7 @@ from nfgnn.training.presets.preset_file import (
 
 KINDS = ("best", "paper", "none")
 GATE_KINDS = ("term", "agreement")
+MODERN = "modern"
 _LIKE_FULL = {"stratified", "geom-gcn", "random", "public"}
 
 
@@ -42,15 +48,22 @@ def preset(
             tables of ``inductive`` override those of ``semi``.
         kind: ``"best"`` for the best validated configuration, ``"paper"`` for the best one in the
             form that the paper describes, ``"none"`` for no preset, ``"term"`` or ``"agreement"``
-            for the best one with that gate.
+            for the best one with that gate, ``"modern"`` for the winner of the search on the
+            benchmarks of today, and the best one where there is none.
     """
-    if kind not in KINDS + GATE_KINDS:
+    if kind not in (*KINDS, *GATE_KINDS, MODERN):
         raise UserError(
             f"there is no preset '{kind}': choose one of {', '.join(KINDS)}, or a .toml file"
             f"{suggestion(kind, KINDS)}"
         )
     tables = preset_tables(model) if kind != "none" else {}
-    if kind != "best":
+    if kind in ("best", MODERN):
+        has_own = kind == "best" and dataset in tables.get(protocol or "", {})
+        winner = modern_tables().get(model, {}).get(protocol or "", {}).get(dataset or "")
+        # A winner states all settings that differ from the model's defaults.
+        if winner is not None and not has_own:
+            return dict(winner)
+    else:
         tables = tables.get(kind, tables)
     by_dataset = {**tables.get(table_protocol(protocol), {}), **tables.get(protocol or "", {})}
     return {**tables.get("default", {}), **by_dataset.get(dataset or "", {})}
@@ -76,11 +89,21 @@ def preset_tables(model: str) -> dict[str, Any]:
     return tables
 
 
+@lru_cache
+def modern_tables() -> dict[str, Any]:
+    """Return the winners of the search on the benchmarks of today, by model and protocol."""
+    file = files(__name__) / "modern.toml"
+    tables: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    return tables
+
+
 __all__ = [
     "GATE_KINDS",
     "KINDS",
+    "MODERN",
     "PresetFile",
     "is_preset_file",
+    "modern_tables",
     "preset",
     "preset_model",
     "preset_tables",
