@@ -117,7 +117,7 @@ class Table:
 
 
 def make_tables(plan: Plan, found: Found, command: str, notes: Sequence[str] = ()) -> list[Table]:
-    """Return one table per metric. A metric that no run has is left out.
+    """Return one table per metric. A metric of the table that no run has is left out.
 
     Args:
         plan: what to show.
@@ -136,7 +136,7 @@ def make_tables(plan: Plan, found: Found, command: str, notes: Sequence[str] = (
         else:
             rows = _model_rows(plan, found, metric)
         empty = not any(entry.values for entries in rows.values() for entry in entries)
-        if empty and tables:
+        if empty and tables and whole.spec.metrics:
             continue
         unit = UNITS.get(metric, "%")
         table = Table(
