@@ -172,6 +172,7 @@ SETTINGS: dict[str, Declaration] = {
     "mlp_dropout": _BELOW_ONE,
     "skip_dropout": _BELOW_ONE,
     "link": Name("none"),
+    "structure": Flag(),
     # Filters
     "K": Number(0, MAX_DEGREE, whole=True),
     "rank": _COUNT,

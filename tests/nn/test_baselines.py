@@ -183,9 +183,11 @@ def test_link_is_linear_in_the_rows_of_the_adjacency(graph: tuple[Tensor, Tensor
         torch.testing.assert_close(model(x, edge_index, w), expected)
 
 
-@pytest.mark.parametrize("name", ["LINK", "LINKX"])
-def test_weights_per_node_belong_to_one_graph(name: str) -> None:
-    model = baseline(name, num_nodes=N)
+@pytest.mark.parametrize(
+    ("name", "settings"), [("LINK", {}), ("LINKX", {}), ("ACMGCN", {"structure": True})]
+)
+def test_weights_per_node_belong_to_one_graph(name: str, settings: dict[str, Any]) -> None:
+    model = baseline(name, num_nodes=N, **settings)
     with pytest.raises(UserError, match="it has 30 nodes, this graph has 10"):
         model(torch.randn(10, FEATURES), random_graph(10, 0.5, 0))
 
@@ -218,6 +220,36 @@ def test_linkx_is_pygs(graph: tuple[Tensor, Tensor], layers: tuple[int, int, int
     copy({other.cat_lin1.bias: model.join.bias, other.cat_lin2.bias: torch.zeros(5)})
     for w in (None, weight):
         torch.testing.assert_close(model(x, edge_index, w), other(x, edge_index, w))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("structure", [False, True])
+def test_acmgcn_is_its_formula(
+    graph: tuple[Tensor, Tensor], structure: bool, weighted: bool
+) -> None:
+    x, edge_index = graph
+    weight = random_symmetric_weight(edge_index) if weighted else None
+    sizes = {"hidden_channels": 5, "num_layers": 3}
+    model = baseline("ACMGCN", structure=structure, num_nodes=N, **sizes)
+    A = adjacency(edge_index, N, weight)
+    low = (A + torch.eye(N)) / (A + torch.eye(N)).sum(1, keepdim=True)
+    hidden = x
+    for layer in model.layers:
+        W_low, W_high, W_own = layer.lin.weight.chunk(3)
+        channels = [
+            (low @ hidden @ W_low.T).relu(),
+            ((torch.eye(N) - low) @ hidden @ W_high.T).relu(),
+            (hidden @ W_own.T).relu(),
+        ]
+        compared = channels
+        if structure:
+            channels.append((A @ layer.structure.weight.T).relu())
+            compared = [norm(channel) for norm, channel in zip(layer.norms, channels)]
+        scores = [(channel @ w).sigmoid() for channel, w in zip(compared, layer.score)]
+        share = (torch.stack(scores, 1) @ layer.mixing / len(channels)).softmax(1)
+        mixed = [share[:, [i]] * channel for i, channel in enumerate(channels)]
+        hidden = sum(mixed) if structure else 3 * sum(mixed)
+    torch.testing.assert_close(model(x, edge_index, weight), hidden)
 
 
 @pytest.mark.parametrize("self_loop", [0.0, 1.5])

@@ -52,6 +52,11 @@ _STRUCTURES: dict[str, Space] = {
     "BMGCN": {"enhance": (0.8, 1.0, 2.0, 3.0, 4.0), "self_loop": (0.0, 1.5, 3.0)},
     "GCN": {"hidden_channels": (16, 32, 64, 128)},
     "SGC": {"K": (1, 2, 3)},
+    "ACMGCN": {
+        "hidden_channels": (32, 64, 128, 256),
+        "num_layers": (1, 2, 3),
+        "structure": (False, True),
+    },
     "LINKX": {
         "hidden_channels": (32, 64, 128, 256),
         "num_layers": (1, 2, 3),
