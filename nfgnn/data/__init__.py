@@ -8,8 +8,9 @@ finds or downloads the raw files (``download.py``), reads them with the reader o
 
 ``splits.py`` selects train, validation and test nodes, ``scaling.py`` scales features,
 ``diagnostics.py`` finds known data issues, ``synthetic.py`` generates the built-in graph,
-``export.py`` writes graphs to files, and ``large_graph.py`` is a graph that exceeds the memory,
-which is read in blocks and sorted on disk by ``external_sort.py``.
+``export.py`` writes graphs to files, ``partition.py`` cuts a graph into parts, and
+``large_graph.py`` is a graph that exceeds the memory, which is read in blocks and sorted on disk by
+``external_sort.py``.
 """
 
 from nfgnn.data.diagnostics import Finding, diagnose
@@ -26,6 +27,7 @@ from nfgnn.data.load import (
 )
 from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import few
+from nfgnn.data.partition import kept_edges, partition_graph
 from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.new_nodes import load_new_nodes
 from nfgnn.data.readers.tables import node_columns
@@ -62,6 +64,7 @@ __all__ = [
     "few",
     "graph_paths",
     "is_available",
+    "kept_edges",
     "load_dataset",
     "load_new_nodes",
     "loaded_bytes",
@@ -69,6 +72,7 @@ __all__ = [
     "node_columns",
     "observed_part",
     "open_large",
+    "partition_graph",
     "registered_name",
     "representative_protocol",
     "require_memory",

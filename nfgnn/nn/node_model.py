@@ -31,6 +31,9 @@ class NodeModel(nn.Module):
     own_loss: bool = False
     """Whether the model overrides :meth:`training_loss`."""
 
+    weights_per_node: bool = False
+    """Whether nodes have weights of their own, which ties a model to one graph."""
+
     has_coefficients: bool = False
     """Whether the model overrides :meth:`coefficients`."""
 

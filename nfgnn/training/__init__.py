@@ -6,7 +6,7 @@ with an executor (in process, process pool, Ray) and a place for the results (ru
 of records, memory). :func:`run_experiment` does so for several seeds of one configuration.
 
 Below that, :mod:`~nfgnn.training.trainer` has the epoch loop, with one trainer each for whole
-graphs, batched runs and mini-batches of rows. Hyper-parameters come from
+graphs, parts of a graph, batched runs and mini-batches of rows. Hyper-parameters come from
 :mod:`nfgnn.training.presets`, metrics are values of :mod:`nfgnn.training.metrics`.
 """
 

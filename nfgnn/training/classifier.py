@@ -43,6 +43,7 @@ from nfgnn.training.model_files import (
     read_weights,
 )
 from nfgnn.training.model_size import CheckedAllocation
+from nfgnn.training.partition_batches import check_partitions
 from nfgnn.training.presets import read_preset_file
 from nfgnn.training.tensor_files import save_tensors
 from nfgnn.training.whole_graph import fit
@@ -237,8 +238,12 @@ class NodeClassifier:
     ) -> History:
         """Train the present weights."""
         config = self.training_config(data)
+        check_partitions(self.model_, data.num_nodes, config)
         if not inputs.is_row_model(self.model_):
-            return fit(self.model_, self.scaled(data), config, on_epoch)
+            scaled = self.scaled(data)
+            if config.partitions:
+                scaled.part = inputs.graph_parts(data, config.partitions)
+            return fit(self.model_, scaled, config, on_epoch)
         task = inputs.row_task(self.model_, data, self.scaling_)
         seed = self.start_seed(restart)
         if checkpoint is not None and restart > 0:
@@ -317,9 +322,13 @@ class NodeClassifier:
         model = self._checked_model(data)
         if inputs.is_row_model(model):
             return self._map_rows(model, data, lambda rows: model.forward_rows(rows).softmax(-1))
-        with torch.no_grad():
-            logits: Tensor = model.eval()(*self._model_inputs(data))
-        return logits.softmax(-1).cpu()
+
+        def probabilities(*graph: Any) -> Tensor:
+            logits: Tensor = model(*graph)
+            return logits.softmax(-1)
+
+        model.eval()
+        return self._on_whole_graph(data, probabilities)
 
     def predict(self, data: Data) -> Tensor:
         """Return the most probable class of every node."""
@@ -368,9 +377,7 @@ class NodeClassifier:
         model = self._checked_model(data)
         if inputs.is_row_model(model):
             return self._map_rows(model, data, model.row_coefficients)
-        with torch.no_grad():
-            psi = model.eval().coefficients(*self._model_inputs(data))
-        return psi.detach().cpu()
+        return self._on_whole_graph(data, model.eval().coefficients)
 
     def response(self, data: Data, nodes: Any = None, points: int = 201) -> tuple[Tensor, Tensor]:
         """Return the frequency response of the filters of ``nodes`` (default: all nodes).
@@ -498,8 +505,8 @@ class NodeClassifier:
         if not self._fitted:
             raise UserError("this NodeClassifier is not fitted yet: call fit(data) first")
 
-    def scaled(self, data: Data) -> Data:
-        """Return the graph with scaled features, on the device of the model."""
+    def scaled(self, data: Data, device: str | None = None) -> Data:
+        """Return the graph with scaled features, by default on the device of the model."""
         # Node ids, names and the like would only be copied to the device for nothing.
         copy = Data(
             x=self.scaling_.apply(data.x),
@@ -510,7 +517,7 @@ class NodeClassifier:
         for key in ("edge_weight", "train_mask", "val_mask", "num_classes"):
             if data.get(key) is not None:
                 copy[key] = data[key]
-        return copy.to(resolve_device(self.device))
+        return copy.to(resolve_device(device or self.device))
 
     def _checked_model(self, data: Data) -> NodeModel:
         """Return the model, unless it is not fitted or the graph has other features."""
@@ -542,7 +549,28 @@ class NodeClassifier:
         device = resolve_device(self.device)
         return inputs.map_rows(source, data.num_nodes, device, function)
 
-    def _model_inputs(self, data: Data) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _on_whole_graph(self, data: Data, function: Callable[..., Tensor]) -> Tensor:
+        """Return what the model or one of its methods computes of a graph, on the CPU.
+
+        A model that was trained on parts of a graph may not fit into the memory of the GPU with the
+        whole graph. It is then applied on the CPU.
+        """
+        try:
+            with torch.no_grad():
+                return function(*self._model_inputs(data)).detach().cpu()
+        except torch.OutOfMemoryError:
+            if not self.config_.training.partitions:
+                raise
+        self.model_.to("cpu")
+        try:
+            with torch.no_grad():
+                return function(*self._model_inputs(data, "cpu")).detach()
+        finally:
+            self.model_.to(resolve_device(self.device))
+
+    def _model_inputs(
+        self, data: Data, device: str | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         self._checked_model(data)
-        scaled = self.scaled(data)
+        scaled = self.scaled(data, device)
         return scaled.x, scaled.edge_index, scaled.get("edge_weight")

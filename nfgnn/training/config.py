@@ -1,6 +1,7 @@
 """Everything that decides a run, beside the data and the seed."""
 
 import inspect
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
@@ -82,6 +83,11 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         for setting in fields(self):
             check_setting(setting.name, vars(self)[setting.name], setting.default)
+
+    @property
+    def num_partition_batches(self) -> int:
+        """Number of mini-batches that the parts of a graph form; 1 for a whole graph."""
+        return max(1, math.ceil(self.partitions / self.partitions_per_batch))
 
 
 @dataclass(frozen=True)

@@ -102,5 +102,5 @@ def _class_shares(data: Data, mask: Tensor) -> Tensor:
 
 def _updates_per_epoch(data: Data, config: TrainingConfig) -> int:
     if config.batch_size == 0:
-        return 1
+        return config.num_partition_batches
     return math.ceil(int(data.train_mask.sum()) / config.batch_size)

@@ -159,7 +159,7 @@ def batch_size(spec: RunSpec, device: str) -> int:
     if resolved.type == "cpu" or spec.protocol == "inductive":
         return 1
     data = spec.graph.data
-    if inputs.store_of(data) is not None:
+    if inputs.store_of(data) is not None or spec.config.training.partitions:
         return 1
     # Only what a forward pass reads goes to the device.
     edges = Data(x=data.x, edge_index=data.edge_index, edge_weight=data.get("edge_weight"))

@@ -15,6 +15,7 @@ from nfgnn.training.device import device_name, resolve_device
 from nfgnn.training.distributed import ProcessGroup, restarted_by_torchrun
 from nfgnn.training.execution import Executor, Work, execute, raise_first
 from nfgnn.training.executors.torchrun import Torchrun, check_distributable, follow
+from nfgnn.training.partition_batches import check_partitions
 from nfgnn.training.records.run_folder import RunFolder, holds_finished_runs, read_summary
 from nfgnn.training.run import Graph, RunSpec
 from nfgnn.training.split_check import class_names
@@ -53,7 +54,9 @@ class Experiment:
         for spec in specs[1:]:
             spec.split()
         inputs.fit_scaling(data, self.config.training.features)
-        inputs.check_model(self.config.build(*inputs.sizes(data)), data)
+        model = self.config.build(*inputs.sizes(data))
+        inputs.check_model(model, data)
+        check_partitions(model, data.num_nodes, self.config.training)
         resolve_device(self.device)
 
     def default_folder(self) -> Path:

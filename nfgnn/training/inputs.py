@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from nfgnn.data import FeatureScaling, observed_part, split
+from nfgnn.data import FeatureScaling, observed_part, partition_graph, split
 from nfgnn.errors import UserError
 from nfgnn.nn import Scalable, find_model
 from nfgnn.spectral import resolve_basis
@@ -36,6 +36,7 @@ _FINGERPRINTED = (
 )
 _PREDICTION_BATCH = 4096
 _term_rows: dict[Any, TensorCache] = {}
+_graph_parts = TensorCache()
 
 
 def store_of(data: Data) -> Store | None:
@@ -214,6 +215,15 @@ def row_source(model: Scalable, data: Data, scaling: FeatureScaling) -> RowSourc
         return MemoryRows(rows.cpu().contiguous())
 
     return _term_rows[key].lookup((data.x, edge_index, edge_weight), None, compute)
+
+
+def graph_parts(data: Data, num_parts: int) -> Tensor:
+    """Return the part of every node, cached while the graph lives."""
+
+    def compute() -> Tensor:
+        return partition_graph(data.edge_index, data.num_nodes, num_parts)
+
+    return _graph_parts.lookup((data.edge_index,), (data.num_nodes, num_parts), compute)
 
 
 def row_task(model: Scalable, data: Data, scaling: FeatureScaling) -> RowTask:

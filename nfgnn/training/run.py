@@ -190,7 +190,10 @@ def train_runs(
         return [Failure(spec, str(error), diverged) for spec in specs]
     except torch.OutOfMemoryError:
         name = specs[0].graph.name
-        message = f"{specs[0].config.model} on {name} does not fit into the GPU's memory"
+        message = (
+            f"{specs[0].config.model} on {name} does not fit into the GPU's memory: train on parts "
+            "of the graph (--set partitions=10, or more), or on the CPU"
+        )
         return [Failure(spec, message) for spec in specs]
     except (MemoryError, RuntimeError) as error:
         # Torch reports a lack of CPU memory by a RuntimeError without a type of its own.
@@ -241,7 +244,7 @@ def fit_together(
     Args:
         classifiers: of one model shape.
         graphs: splits of one graph. Those of the inductive protocol differ in their nodes and are
-            fitted one after the other.
+            fitted one after the other, and so are runs on parts of the graph.
         on_epoch: called with the history of the longest run.
     """
     if any(graph.get("unobserved_mask") is not None for graph in graphs):
@@ -252,6 +255,10 @@ def fit_together(
         for classifier, graph in zip(classifiers, graphs):
             classifier.prepare_fit(graph)
         runs = list(zip(classifiers, graphs))
+        if any(classifier.config_.training.partitions for classifier in classifiers):
+            for classifier, graph in runs:
+                classifier.fit(graph, on_epoch)
+            return
         restart = 0
         while runs:
             _fit_batch(runs, restart, on_epoch)

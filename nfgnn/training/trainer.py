@@ -1,7 +1,8 @@
 """The epoch loop.
 
 :func:`train` runs epochs until every run has stopped. A :class:`Trainer` computes one epoch: on a
-whole graph (:mod:`~nfgnn.training.whole_graph`), of many runs as one computation
+whole graph (:mod:`~nfgnn.training.whole_graph`), on its parts
+(:mod:`~nfgnn.training.partition_batches`), of many runs as one computation
 (:mod:`~nfgnn.training.batched`), or on mini-batches of rows (:mod:`~nfgnn.training.minibatch`).
 """
 

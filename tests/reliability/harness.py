@@ -38,6 +38,7 @@ _TUNE = ("tune", *KARATE, "--model", "MLP", "--trials", "2", "--seeds", "0", *QU
 _TABLE = ("reproduce", "full", "--datasets", "karate", "--models", "MLP,GCN", "--runs", "2")
 CASES = {
     "train": Case((*_RUN, "--resume")),
+    "train on parts": Case((*_RUN, "--set", "partitions=4", "--resume")),
     "train --overwrite": Case((*_RUN, "--overwrite"), ((*TRAIN, "--set", "K=3"),)),
     "train STORE": Case((*_STORE_RUN, "--out", "run", "--resume"), ((*STORE, "--K", "2"),)),
     "precompute": Case((*STORE, "--K", "2")),

@@ -18,6 +18,7 @@ SAMPLED = (
     "tune",
     "NodeClassifier.save",
 )
+KILLED = (*SAMPLED, "train on parts")
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler"
 )
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running_server(tmp_path_factory.mktemp("server"), SAMPLED) as running:
+    with running_server(tmp_path_factory.mktemp("server"), KILLED) as running:
         yield running
 
 
@@ -42,7 +43,7 @@ def test_a_failing_disk(server: Server, prepared: Prepared, tmp_path: Path) -> N
         assert problem is None, (at, outcome)
 
 
-@pytest.mark.parametrize("prepared", SAMPLED, indirect=True)
+@pytest.mark.parametrize("prepared", KILLED, indirect=True)
 def test_a_kill(server: Server, prepared: Prepared, tmp_path: Path) -> None:
     at = random.Random(1).randint(1, prepared.events)
     outcome, problem = kill_at_event(server, prepared, at, tmp_path / "work")

@@ -38,6 +38,8 @@ class AdjacencyMLP(MLP):
         num_nodes (int): number of nodes.
     """
 
+    weights_per_node = True
+
     def __init__(
         self,
         in_channels: int,

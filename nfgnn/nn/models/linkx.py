@@ -44,6 +44,7 @@ class LINKX(NodeModel):
     """
 
     batchable = True
+    weights_per_node = True
 
     def __init__(
         self,
