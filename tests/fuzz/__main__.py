@@ -15,7 +15,7 @@ from .campaign import Campaign, CaseResult, bugs, summarise
 _MEMORY_BYTES = 12 * 2**30
 _RESULT = """# Result of the fuzzer
 
-`{command}` on {machine}: the first {cases} cases in {minutes:.0f} minutes, {bugs} bugs.
+`{command}` on {machine}: {cases} cases in {minutes:.0f} minutes, {bugs} bugs.
 [docs/fuzzing.md](../../docs/fuzzing.md) explains the outcomes.
 
 {summary}"""
