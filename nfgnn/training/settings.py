@@ -173,6 +173,7 @@ SETTINGS: dict[str, Declaration] = {
     "skip_dropout": _BELOW_ONE,
     "link": Name("none"),
     "structure": Flag(),
+    "normalize": Flag(),
     # Filters
     "K": Number(0, MAX_DEGREE, whole=True),
     "rank": _COUNT,

@@ -252,6 +252,52 @@ def test_acmgcn_is_its_formula(
     torch.testing.assert_close(model(x, edge_index, weight), hidden)
 
 
+@pytest.mark.parametrize("settings", [{"K": 3}, {"K": 0}, {"num_layers": 2, "normalize": False}])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_fsgnn_is_its_formula(
+    graph: tuple[Tensor, Tensor], settings: dict[str, Any], sparse: bool
+) -> None:
+    x, edge_index = graph
+    weight = random_symmetric_weight(edge_index)
+    model = baseline("FSGNN", hidden_channels=5, **settings)
+    A = adjacency(edge_index, N, weight)
+    hops = [x]
+    for operator in (normalised(A), normalised(A + torch.eye(N))):
+        hops += [torch.linalg.matrix_power(operator, k) @ x for k in range(1, model.K + 1)]
+    share = model.prop.weight.exp() / model.prop.weight.exp().sum()
+    parts = []
+    for hop, lin, a in zip(hops, model.lins, share, strict=True):
+        h = hop @ lin.weight.T + lin.bias
+        parts.append(a * (h / h.square().sum(1, keepdim=True).sqrt() if model.normalize else h))
+    hidden = torch.cat(parts, 1)
+    for lin in model.mlp.lins:
+        hidden = hidden.relu() @ lin.weight.T + lin.bias
+    features = x.to_sparse_csr() if sparse else x
+    torch.testing.assert_close(model(features, edge_index, weight), hidden)
+
+
+def test_fsgnn_computes_the_hops_of_dense_features_once(graph: tuple[Tensor, Tensor]) -> None:
+    x, edge_index = graph
+    model = baseline("FSGNN", K=4)
+    model(x.clone(), edge_index)  # prepares the graph
+    with torch.inference_mode():
+        expected = model(x, edge_index)
+    with SparseProducts() as products:
+        out = model(x, edge_index)
+        out.sum().backward()
+    assert products.count == 0
+    torch.testing.assert_close(out, expected)
+    x[0] += 1  # other features have other hops
+    torch.testing.assert_close(model(x, edge_index), model(x.clone(), edge_index))
+
+
+def test_fsgnn_has_a_gradient_for_the_features(graph: tuple[Tensor, Tensor]) -> None:
+    x, edge_index = graph
+    model = baseline("FSGNN", hidden_channels=4, K=2)
+    model(x, edge_index)
+    assert torch.autograd.gradcheck(model, (x.clone().requires_grad_(), edge_index))
+
+
 @pytest.mark.parametrize("self_loop", [0.0, 1.5])
 def test_bmgcn_is_its_formula(graph: tuple[Tensor, Tensor], self_loop: float) -> None:
     x, edge_index = graph

@@ -57,6 +57,12 @@ _STRUCTURES: dict[str, Space] = {
         "num_layers": (1, 2, 3),
         "structure": (False, True),
     },
+    "FSGNN": {
+        "hidden_channels": (32, 64, 128, 256),
+        "num_layers": (1, 2),
+        "K": (2, 3, 5, 8),
+        "normalize": (True, False),
+    },
     "LINKX": {
         "hidden_channels": (32, 64, 128, 256),
         "num_layers": (1, 2, 3),
