@@ -15,7 +15,7 @@ from nfgnn.training.config import RunConfig, TrainingConfig
 from nfgnn.training.device import device_name, machine_name, resolve_device
 from nfgnn.training.distributed import process_group
 from nfgnn.training.execution import Executor, Results, batch_size, execute, raise_first
-from nfgnn.training.executors import InProcess, ProcessPool, RayTasks
+from nfgnn.training.executors import InProcess, ProcessPool, RayTasks, UntilDeadline
 from nfgnn.training.executors.ray_train import train_on_ray
 from nfgnn.training.experiment import Experiment, run_experiment
 from nfgnn.training.history import History
@@ -82,6 +82,7 @@ __all__ = [
     "RunResult",
     "RunSpec",
     "TrainingConfig",
+    "UntilDeadline",
     "accuracy",
     "batch_size",
     "best_seed",

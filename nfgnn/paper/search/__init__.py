@@ -5,9 +5,13 @@
 - :mod:`~nfgnn.paper.search.preset_search`: search the shipped presets (``nfgnn tune --presets``);
   :mod:`~nfgnn.paper.search.rounds` defines what is tried, :mod:`~nfgnn.paper.search.results` keeps
   the results, :mod:`~nfgnn.paper.search.preset_files` writes the winners.
-- :mod:`~nfgnn.paper.search.engine`: what both share.
+- :mod:`~nfgnn.paper.search.modern`: the search on the benchmarks of today;
+  :mod:`~nfgnn.paper.search.modern_draws` defines what is tried,
+  :mod:`~nfgnn.paper.search.modern_files` writes records and winners.
+- :mod:`~nfgnn.paper.search.engine`: what they share.
 """
 
+from nfgnn.paper.search.modern import run_modern_search, run_modern_table
 from nfgnn.paper.search.preset_search import run_preset_search
 from nfgnn.paper.search.tune import (
     Outcome,
@@ -23,6 +27,8 @@ __all__ = [
     "Search",
     "check_preset_output",
     "preset_table",
+    "run_modern_search",
+    "run_modern_table",
     "run_preset_search",
     "run_search",
     "write_preset",

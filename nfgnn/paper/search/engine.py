@@ -61,7 +61,8 @@ class Evaluator:
         if recorded:
             self.progress.advance(recorded, "already trained", recorded)
         diverged = run_specs(specs, results, self.progress, self.device)
-        self.records.add([self._worst(failure.spec) for failure in diverged])
+        worst = [worst_record(failure.spec, self.device, self.score_test) for failure in diverged]
+        self.records.add(worst)
         runs = []
         for config in configs:
             settings = config.to_dict()
@@ -80,25 +81,6 @@ class Evaluator:
                 )
         return sum(run.metrics[metric] for run in runs) / len(runs)
 
-    def _worst(self, spec: RunSpec) -> Record:
-        """Return the record of a run that diverged."""
-        metrics = {"val_accuracy": 0.0, "val_loss": 1e9, "seconds": 0.0, "epochs": 0}
-        worst = 0.0 if spec.metric.greater_is_better else 1e9
-        metrics.setdefault(f"val_{spec.metric.name}", worst)
-        if self.score_test:
-            metrics["test_accuracy"] = 0.0
-            metrics.setdefault(f"test_{spec.metric.name}", worst)
-        return Record(
-            dataset=spec.graph.name,
-            fingerprint=spec.graph.fingerprint,
-            protocol=spec.protocol,
-            seed=spec.seed,
-            config=spec.config.to_dict(),
-            metrics=metrics,
-            device=device_name(self.device),
-            machine=machine_name(),
-        )
-
 
 def run_specs(
     specs: Sequence[RunSpec], results: Results, progress: Progress, device: str
@@ -107,3 +89,29 @@ def run_specs(
     failures = execute(specs, results, InProcess(), progress, device, start_progress=False)
     raise_first([failure for failure in failures if not failure.diverged])
     return failures
+
+
+def worst_record(spec: RunSpec, device: str, score_test: bool) -> Record:
+    """Return the record of a run that diverged.
+
+    Args:
+        spec: the run.
+        device: where it was trained.
+        score_test: whether the test nodes get a score, too.
+    """
+    metrics = {"val_accuracy": 0.0, "val_loss": 1e9, "seconds": 0.0, "epochs": 0}
+    worst = 0.0 if spec.metric.greater_is_better else 1e9
+    metrics.setdefault(f"val_{spec.metric.name}", worst)
+    if score_test:
+        metrics["test_accuracy"] = 0.0
+        metrics.setdefault(f"test_{spec.metric.name}", worst)
+    return Record(
+        dataset=spec.graph.name,
+        fingerprint=spec.graph.fingerprint,
+        protocol=spec.protocol,
+        seed=spec.seed,
+        config=spec.config.to_dict(),
+        metrics=metrics,
+        device=device_name(device),
+        machine=machine_name(),
+    )

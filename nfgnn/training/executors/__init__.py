@@ -9,5 +9,6 @@ from nfgnn.training.executors.in_process import InProcess
 from nfgnn.training.executors.process_pool import ProcessPool
 from nfgnn.training.executors.ray_tasks import RayTasks
 from nfgnn.training.executors.torchrun import Torchrun, follow
+from nfgnn.training.executors.until_deadline import UntilDeadline
 
-__all__ = ["InProcess", "ProcessPool", "RayTasks", "Torchrun", "follow"]
+__all__ = ["InProcess", "ProcessPool", "RayTasks", "Torchrun", "UntilDeadline", "follow"]

@@ -1,0 +1,308 @@
+"""The search on the benchmarks of today, and the runs of the table ``modern``.
+
+Every model gets the same number of draws (:mod:`~nfgnn.paper.search.modern_draws`) on every graph.
+A draw is trained on the official splits 0 to 2, and the best draws on all ten. The winner of a
+graph and a model has the best mean of the official metric on validation nodes. Scores of test nodes
+are recorded and select nothing. The table trains the winners with seeds from 1000 on: the same
+splits, other weights. :mod:`~nfgnn.paper.search.modern_files` writes the presets.
+
+Every run is a record, and a recorded run is not repeated. Both functions stop at a time limit, and
+the next call resumes. More draws may be asked for later.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nfgnn.paper.find_graph import find_fingerprint, find_graph
+from nfgnn.paper.search.engine import worst_record
+from nfgnn.paper.search.modern_draws import DRAWS_PER_STRUCTURE, Settings, modern_draws
+from nfgnn.paper.table_plan import FIRST_REPORT_SEED, graph_name, make_plan
+from nfgnn.paper.table_registry import TABLES, Column
+from nfgnn.progress import Progress
+from nfgnn.training import (
+    Record,
+    RecordResults,
+    Records,
+    RunConfig,
+    RunSpec,
+    UntilDeadline,
+    execute,
+)
+
+DRAW_SEEDS = range(3)
+"""Seeds of the draws; under ``public`` they are numbers of official splits."""
+FINALIST_SEEDS = range(10)
+FINALISTS = 3
+_NO_LIMIT = 1e9  # seconds
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A model on a graph."""
+
+    column: Column
+    model: str
+    metric: str
+    """The official metric on validation nodes, such as ``"val_roc_auc"``."""
+
+    def __str__(self) -> str:
+        return f"{self.model} on {graph_name(self.column.dataset)} ({self.column.protocol})"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration that the search tries."""
+
+    settings: Settings
+    config: RunConfig
+
+
+@dataclass(frozen=True)
+class Winner:
+    """The configuration of best mean validation metric in a cell."""
+
+    cell: Cell
+    candidate: Candidate
+    tried: int
+    """Number of draws with results."""
+    runs: tuple[Record, ...]
+    """On all search seeds."""
+
+    @property
+    def val_mean(self) -> float:
+        """Mean of the official metric on validation nodes, in percent."""
+        return 100 * _mean(self.runs, self.cell.metric)
+
+    @property
+    def test_mean(self) -> float:
+        """The same on test nodes. It is reported and selects nothing."""
+        return 100 * _mean(self.runs, self.cell.metric.replace("val_", "test_", 1))
+
+
+@dataclass(frozen=True)
+class ModernSearch:
+    """The cells of a search and where its runs are kept.
+
+    Args:
+        graphs: registered names, or paths of graphs with ten splits.
+        models: names of models.
+        draws: number of draws per cell.
+        records: where every run is kept.
+        settings: settings of all draws, such as ``{"precision": "bfloat16"}``.
+        root: folder with raw datasets.
+    """
+
+    graphs: Sequence[str]
+    models: Sequence[str]
+    draws: int
+    records: Records
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    root: Path | None = None
+
+    def cells(self) -> list[Cell]:
+        """Return the cells, graph by graph."""
+        plan = make_plan("modern", self.graphs, self.models, root=self.root)
+        cells = []
+        for column in plan.columns:
+            (shown,) = plan.metrics[column]
+            metric = shown.replace("test_", "val_", 1)
+            cells += [Cell(column, row.model, metric) for row in plan.rows]
+        return cells
+
+    def candidates(self, cell: Cell) -> list[Candidate]:
+        """Return the draws of a cell."""
+        graph = f"{graph_name(cell.column.dataset)} {cell.column.protocol}"
+        candidates = []
+        for drawn in modern_draws(graph, cell.model, self.draws):
+            settings = {**drawn, **self.settings}
+            config = RunConfig.resolve(cell.model, settings, None, None, "none")
+            candidates.append(Candidate(settings, config))
+        return candidates
+
+    def runs(self, cell: Cell, candidate: Candidate, seeds: Sequence[int]) -> tuple[Record, ...]:
+        """Return the recorded runs of a candidate; none if one of the seeds is missing."""
+        fingerprint = find_fingerprint(cell.column.dataset, self.root, self.records)
+        if fingerprint is None:
+            return ()
+        settings = candidate.config.to_dict()
+        found = self.records.find(fingerprint, cell.column.protocol, settings, seeds)
+        if len(found) < len(seeds):
+            return ()
+        return tuple(found[seed] for seed in seeds)
+
+    def finalists(self, cell: Cell, count: int) -> list[Candidate]:
+        """Return the draws of best mean validation metric on the first seeds."""
+        scores = []
+        for number, candidate in enumerate(self.candidates(cell)):
+            runs = self.runs(cell, candidate, DRAW_SEEDS)
+            if runs:
+                # Means that only differ by the order of their sum are equal; the first draw wins.
+                scores.append((-round(_mean(runs, cell.metric), 6), number, candidate))
+        scores.sort(key=lambda score: score[:2])
+        return [candidate for _, _, candidate in scores[:count]]
+
+    def winner(self, cell: Cell) -> Winner | None:
+        """Return the best draw among those with runs on all search seeds."""
+        best: Winner | None = None
+        candidates = self.candidates(cell)
+        tried = sum(1 for candidate in candidates if self.runs(cell, candidate, DRAW_SEEDS))
+        for candidate in candidates:
+            runs = self.runs(cell, candidate, FINALIST_SEEDS)
+            if not runs:
+                continue
+            found = Winner(cell, candidate, tried, runs)
+            if best is None or round(found.val_mean, 4) > round(best.val_mean, 4):
+                best = found
+        return best
+
+    def winners(self) -> list[Winner]:
+        """Return the winners of all cells that have one."""
+        found = [self.winner(cell) for cell in self.cells()]
+        return [winner for winner in found if winner is not None]
+
+
+def run_modern_search(
+    graphs: Sequence[str],
+    models: Sequence[str],
+    draws: int,
+    device: str,
+    records: Records,
+    time_limit: float | None = None,
+    *,
+    finalists: int = FINALISTS,
+    settings: Mapping[str, Any] | None = None,
+    max_batch: int = 12,
+    root: Path | None = None,
+    progress: Progress | None = None,
+) -> list[str]:
+    """Train the draws of every cell, then the finalists, as far as they are not recorded.
+
+    Args:
+        graphs, models, draws, records, settings, root: see :class:`ModernSearch`.
+        device: where to train.
+        time_limit: seconds. What has not finished by then is trained by the next call.
+        finalists: number of draws that are trained on all search seeds.
+        max_batch: largest number of runs that are trained as one computation.
+        progress: the display.
+
+    Returns:
+        One line per cell: its winner, or what is missing. Runs that failed have a line each.
+    """
+    search = ModernSearch(graphs, models, draws, records, settings or {}, root)
+    trainer = _Trainer(search, device, time_limit, max_batch, progress)
+    lines = []
+    for cell in search.cells():
+        lines += trainer.train(cell, search.candidates(cell), DRAW_SEEDS)
+        if not trainer.is_over:
+            lines += trainer.train(cell, search.finalists(cell, finalists), FINALIST_SEEDS)
+        winner = search.winner(cell)
+        if trainer.is_over:
+            lines.append(f"{cell}: not finished")
+        elif winner is None:
+            lines.append(f"{cell}: no draw could be trained")
+        else:
+            lines.append(f"{cell}: validation {winner.val_mean:.2f} %, {winner.tried} draws")
+    return lines
+
+
+def run_modern_table(
+    graphs: Sequence[str],
+    models: Sequence[str],
+    draws: int,
+    device: str,
+    records: Records,
+    time_limit: float | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    max_batch: int = 12,
+    root: Path | None = None,
+    progress: Progress | None = None,
+) -> list[str]:
+    """Train the winners of the search with the seeds of the table, as far as not recorded.
+
+    The arguments are those of :func:`run_modern_search`, whose records must be in ``records``.
+
+    Returns:
+        One line per cell, and one per run that failed.
+    """
+    search = ModernSearch(graphs, models, draws, records, settings or {}, root)
+    trainer = _Trainer(search, device, time_limit, max_batch, progress)
+    seeds = range(FIRST_REPORT_SEED, FIRST_REPORT_SEED + TABLES["modern"].runs)
+    lines = []
+    for cell in search.cells():
+        winner = search.winner(cell)
+        if winner is None:
+            lines.append(f"{cell}: the search has not selected a configuration yet")
+            continue
+        lines += trainer.train(cell, [winner.candidate], seeds)
+        runs = search.runs(cell, winner.candidate, seeds)
+        if runs:
+            test = 100 * _mean(runs, cell.metric.replace("val_", "test_", 1))
+            lines.append(f"{cell}: test {test:.2f} %, {len(runs)} runs")
+        else:
+            lines.append(f"{cell}: not finished")
+    return lines
+
+
+class _Trainer:
+    """Trains candidates until the time limit and stores every result at once."""
+
+    def __init__(
+        self,
+        search: ModernSearch,
+        device: str,
+        time_limit: float | None,
+        max_batch: int,
+        progress: Progress | None,
+    ) -> None:
+        self.search = search
+        self.device = device
+        self.executor = UntilDeadline(_NO_LIMIT if time_limit is None else time_limit, max_batch)
+        self.progress = progress or Progress("modern", quiet=True)
+
+    @property
+    def is_over(self) -> bool:
+        return self.executor.is_over
+
+    def train(self, cell: Cell, candidates: Sequence[Candidate], seeds: Sequence[int]) -> list[str]:
+        """Train the missing runs of a cell. Return a line for every run that failed."""
+        records = self.search.records
+        results = RecordResults(records, self.device)
+        column = cell.column
+        num_runs = len(candidates) * len(seeds)
+        self.progress.start(num_runs, num_runs)
+        lines: list[str] = []
+        # Draws of one structure follow each other and are trained as one computation.
+        for start in range(0, len(candidates), DRAWS_PER_STRUCTURE):
+            if self.is_over:
+                break
+            graph = find_graph(column.dataset, self.search.root)
+            specs = [
+                RunSpec(graph, column.protocol, seed, candidate.config)
+                for candidate in candidates[start : start + DRAWS_PER_STRUCTURE]
+                for seed in seeds
+            ]
+            try:
+                failures = execute(
+                    specs, results, self.executor, self.progress, self.device, start_progress=False
+                )
+            except torch.OutOfMemoryError:
+                # The memory of a run is estimated by a forward pass, which may not fit either.
+                lines.append(f"{specs[0].label}: does not fit into the GPU's memory")
+                continue
+            finally:
+                # Other processes may share the GPU.
+                torch.cuda.empty_cache()
+            diverged = [failure for failure in failures if failure.diverged]
+            records.add([worst_record(failure.spec, self.device, True) for failure in diverged])
+            lines += [failure.line for failure in failures if not failure.diverged]
+        return lines
+
+
+def _mean(runs: Sequence[Record], metric: str) -> float:
+    """Return the mean of a metric. A run on which it is undefined has the worst value."""
+    return sum(run.metrics.get(metric, 0.0) for run in runs) / len(runs)

@@ -1,0 +1,168 @@
+"""The search on the benchmarks of today: it selects by validation nodes and resumes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nfgnn.data import load_dataset
+from nfgnn.paper.search import modern
+from nfgnn.paper.search.modern import (
+    DRAW_SEEDS,
+    FINALIST_SEEDS,
+    ModernSearch,
+    run_modern_search,
+    run_modern_table,
+)
+from nfgnn.training import Graph, Record, Records, UntilDeadline, execution
+
+QUICK = {"epochs": 3}
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> str:
+    """A ring of two classes with ten splits. Few nodes are of class 1, so its metric is ROC-AUC."""
+    n = 60
+    rng = np.random.default_rng(0)
+    y = (np.arange(n) % 5 == 0).astype(int)
+    parts = np.stack([rng.permutation(np.arange(n) % 4) for _ in range(10)])
+    masks = {"train_masks": parts < 2, "val_masks": parts == 2, "test_masks": parts == 3}
+    path = tmp_path / "ring.npz"
+    edges = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
+    x = rng.normal(size=(n, 4)) + y[:, None]
+    np.savez(path, node_features=x, node_labels=y, edges=edges, **masks)
+    return str(path)
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Iterator[Records]:
+    with Records(tmp_path / "records.sqlite") as records:
+        yield records
+
+
+def search(graph: str, records: Records, draws: int = 4, limit: float | None = None) -> list[str]:
+    return run_modern_search(
+        [graph], ["MLP"], draws, "cpu", records, limit, finalists=2, settings=QUICK
+    )
+
+
+def scores(records: Records) -> dict[str, float]:
+    return {run.key: run.metrics["val_roc_auc"] for run in records.all()}
+
+
+def test_validation_nodes_select_and_test_nodes_do_not(graph: str, records: Records) -> None:
+    whole = ModernSearch([graph], ["MLP"], 4, records)
+    (cell,) = whole.cells()
+    assert cell.metric == "val_roc_auc"
+    fingerprint = Graph.of(load_dataset(graph)).fingerprint
+    candidates = whole.candidates(cell)
+    # The test scores, the accuracy and the loss prefer draws 0 and 3.
+    val = [0.70, 0.90, 0.80, 0.60]
+    test = [0.99, 0.50, 0.55, 0.98]
+    for candidate, score, other in zip(candidates, val, test):
+        for seed in DRAW_SEEDS:
+            records.add([run(graph, fingerprint, candidate, seed, score, other)])
+    assert whole.finalists(cell, 2) == [candidates[1], candidates[2]]
+    assert whole.winner(cell) is None
+    # On all ten splits draw 2 is better on validation nodes, draw 1 on test nodes.
+    for candidate, score, other in ((candidates[1], 0.7, 0.99), (candidates[2], 0.8, 0.3)):
+        for seed in FINALIST_SEEDS[3:]:
+            records.add([run(graph, fingerprint, candidate, seed, score, other)])
+    winner = whole.winner(cell)
+    assert winner is not None
+    assert winner.candidate == candidates[2]
+    assert winner.tried == 4
+    assert winner.val_mean == pytest.approx(80)
+    assert winner.test_mean == pytest.approx((3 * 55 + 7 * 30) / 10)
+
+
+def run(
+    graph: str, fingerprint: str, candidate: modern.Candidate, seed: int, val: float, test: float
+) -> Record:
+    metrics = {
+        "val_roc_auc": val,
+        "val_accuracy": test,
+        "val_loss": 1 - test,
+        "test_roc_auc": test,
+        "test_accuracy": test,
+        "seconds": 1.0,
+        "epochs": 3,
+    }
+    config = candidate.config.to_dict()
+    return Record("ring", fingerprint, "public", seed, config, metrics, "cpu", "2 cores")
+
+
+def test_an_interrupted_search_resumes_to_the_same_end(
+    graph: str, records: Records, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (line,) = search(graph, records)
+    assert "validation" in line
+    assert "4 draws" in line
+    # Four draws on three splits, and two finalists on seven more.
+    assert len(records.all()) == 4 * 3 + 2 * 7
+    with Records(tmp_path / "other.sqlite") as other:
+        trained: list[int] = []
+        original = execution.train_runs
+
+        def counted(specs, *rest):
+            trained.append(len(specs))
+            return original(specs, *rest)
+
+        monkeypatch.setattr(execution, "train_runs", counted)
+        (line,) = search(graph, other, limit=0.0)
+        assert line.endswith("not finished")
+        assert trained == []
+        _stop_after(monkeypatch, 5)
+        (line,) = search(graph, other, limit=100.0)
+        assert line.endswith("not finished")
+        assert sum(trained) == 5
+        monkeypatch.setattr(UntilDeadline, "is_over", property(lambda self: False))
+        search(graph, other, limit=100.0)
+        assert sum(trained) == 26
+        search(graph, other)
+        assert sum(trained) == 26
+        assert scores(other) == scores(records)
+
+
+def _stop_after(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Let the time limit be reached after this many runs have been stored."""
+    stored: list[object] = []
+    original = modern.RecordResults.store
+
+    def store(self, *arguments):
+        stored.append(arguments)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(modern.RecordResults, "store", store)
+    is_over = property(lambda self: len(stored) >= count)
+    monkeypatch.setattr(UntilDeadline, "is_over", is_over)
+
+
+def test_draws_can_be_added(graph: str, records: Records) -> None:
+    search(graph, records, draws=2)
+    first = scores(records)
+    search(graph, records, draws=4)
+    later = scores(records)
+    assert len(first) == 2 * 10
+    assert first.items() <= later.items()
+    whole = ModernSearch([graph], ["MLP"], 4, records, QUICK)
+    winner = whole.winner(whole.cells()[0])
+    assert winner is not None
+    assert winner.tried == 4
+
+
+def test_the_table_trains_the_winner_with_report_seeds(graph: str, records: Records) -> None:
+    table = ([graph], ["MLP"], 2, "cpu", records)
+    (line,) = run_modern_table(*table, settings=QUICK)
+    assert "not selected" in line
+    search(graph, records, draws=2)
+    (line,) = run_modern_table(*table, settings=QUICK)
+    whole = ModernSearch([graph], ["MLP"], 2, records, QUICK)
+    winner = whole.winner(whole.cells()[0])
+    reported = [run for run in records.all() if run.seed >= 1000]
+    assert sorted(run.seed for run in reported) == list(range(1000, 1010))
+    assert winner is not None
+    assert all(run.config == winner.candidate.config.to_dict() for run in reported)
+    mean = 100 * np.mean([run.metrics["test_roc_auc"] for run in reported])
+    assert f"test {mean:.2f} %, 10 runs" in line

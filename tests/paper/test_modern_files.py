@@ -1,0 +1,102 @@
+"""Winners become presets that give the configuration of the search."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from nfgnn.paper.search.modern import Candidate, Cell, Winner
+from nfgnn.paper.search.modern_draws import modern_draws
+from nfgnn.paper.search.modern_files import collect_modern, modern_summary, write_modern_presets
+from nfgnn.paper.table_plan import make_plan
+from nfgnn.paper.table_registry import Column
+from nfgnn.training import Record, Records, RunConfig, presets
+
+COLUMN = Column("minesweeper", "public")
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "modern_device.py"
+
+
+def candidate(model: str, number: int = 0) -> Candidate:
+    settings = modern_draws("minesweeper public", model, number + 1)[number]
+    return Candidate(settings, RunConfig.resolve(model, settings, None, None, "none"))
+
+
+def record(chosen: Candidate, seed: int, val: float = 0.9) -> Record:
+    metrics = {"val_roc_auc": val, "test_roc_auc": 0.8, "val_accuracy": 0.5, "val_loss": 1.0}
+    config = chosen.config.to_dict()
+    return Record("minesweeper", "f00d", "public", seed, config, metrics, "cuda", "a GPU")
+
+
+def winner(model: str, number: int = 0) -> Winner:
+    chosen = candidate(model, number)
+    cell = Cell(COLUMN, model, "val_roc_auc")
+    return Winner(cell, chosen, 24, (record(chosen, 0), record(chosen, 1)))
+
+
+def use(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read the winners from another file."""
+    monkeypatch.setattr(presets, "modern_tables", lambda: tomllib.loads(path.read_text()))
+
+
+def test_a_preset_is_the_configuration_of_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "modern.toml"
+    write_modern_presets([winner("NFGNN"), winner("MLP")], path)
+    write_modern_presets([winner("MLP", 1)], path)
+    assert "# minesweeper: validation 90.00 %, best of 24" in path.read_text()
+    use(path, monkeypatch)
+    plan = make_plan("modern", ["minesweeper"], ["NFGNN", "MLP"])
+    assert plan.configs["NFGNN", COLUMN] == candidate("NFGNN").config
+    assert plan.configs["MLP", COLUMN] == candidate("MLP", 1).config
+
+
+def test_a_graph_that_is_not_registered_has_no_preset(tmp_path: Path) -> None:
+    path = tmp_path / "modern.toml"
+    other = winner("MLP")
+    cell = Cell(Column("graphs/mine.npz", "public"), "MLP", "val_roc_auc")
+    write_modern_presets([Winner(cell, other.candidate, 2, other.runs)], path)
+    assert tomllib.loads(path.read_text()) == {}
+
+
+def test_summary_has_validation_and_test_scores() -> None:
+    assert "| MLP | minesweeper (public) | 24 | 90.00 | 80.00 | `" in modern_summary(
+        [winner("MLP")]
+    )
+
+
+def test_runs_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the database of a device to committed records, presets and the configured table."""
+    monkeypatch.delenv("NFGNN_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    database = tmp_path / "device.sqlite"
+    good = candidate("MLP", 1)
+    with Records(database) as records:
+        records.add(record(candidate("MLP"), seed, 0.6) for seed in range(10))
+        records.add(record(good, seed) for seed in [*range(10), *range(1000, 1010)])
+    path = tmp_path / "modern.toml"
+    results = tmp_path / "results"
+    collect_modern([database], results, ["minesweeper"], ["MLP"], 2, preset_file=path)
+    with Records(results / "modern-search.sqlite") as searched:
+        assert len(searched.all()) == 20
+    with Records(results / "records.sqlite") as reported:
+        assert {run.seed for run in reported.all()} == set(range(1000, 1010))
+    use(path, monkeypatch)
+    assert make_plan("modern", ["minesweeper"], ["MLP"]).configs["MLP", COLUMN] == good.config
+    assert (
+        "| MLP | minesweeper (public) | 2 | 90.00 |" in (results / "modern-search.md").read_text()
+    )
+
+
+def test_the_script_does_not_need_the_command_line(tmp_path: Path) -> None:
+    """The typer of some machines is too old for the commands."""
+    code = (
+        "import runpy, sys; sys.modules['typer'] = None; sys.modules['optuna'] = None; "
+        f"sys.argv = ['modern_device', {str(tmp_path)!r}, 'mixed']; "
+        f"runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "'mixed' is not GRAPH:MODEL" in done.stderr
