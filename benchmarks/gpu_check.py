@@ -21,6 +21,7 @@ from nfgnn.kernels import fused_mlp as mlp_kernel
 from nfgnn.kernels import recurrence as triton_backend
 from nfgnn.kernels import term_filter as term_filter_kernel
 from nfgnn.kernels import training_step
+from nfgnn.kernels.dropout_mask import kept_values
 from nfgnn.nn.gates import term_filter
 from nfgnn.spectral import (
     BASES,
@@ -150,7 +151,7 @@ def check_layers() -> list[str]:
         worst = 0.0
         for run, rate in enumerate(rates.tolist()):
             first, second = (
-                mlp_kernel.kept(int(seed), n, columns, rate, "cuda")
+                kept_values(int(seed), n, columns, rate, "cuda")
                 for seed, columns in zip(seeds[run], (features, width))
             )
             w1, b1, w2, b2 = (part[run].double() for part in layers)

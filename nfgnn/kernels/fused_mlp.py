@@ -6,12 +6,12 @@ position of a value, so the backward pass draws the same values again and no mas
 products run on tensor cores. Every float32 is split into two TF32 numbers, which gives six digits.
 """
 
-import torch
 import torch.nn.functional as F
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from nfgnn.kernels.dropout_mask import keep_mask
 from nfgnn.tensor_cache import TensorCache
 
 MAX_FEATURES = 128
@@ -33,20 +33,6 @@ def _dot(a_high, a_low, b_high, b_low, total):
     total = tl.dot(a_low, b_high, total, input_precision="tf32")
     total = tl.dot(a_high, b_low, total, input_precision="tf32")
     return tl.dot(a_high, b_high, total, input_precision="tf32")
-
-
-@triton.jit
-def _kept(seed, row, first, columns, rate, COLUMNS: tl.constexpr):
-    """Return which values of these rows dropout keeps, from column ``first`` on.
-
-    A random block has four 32-bit words, i.e. eight draws of 16 bits.
-    """
-    group = first // 8 + tl.arange(0, COLUMNS // 8)
-    counter = row[:, None] * ((columns + 7) // 8) + group[None, :]
-    a, b, c, d = tl.randint4x(seed, counter, n_rounds=7)
-    words = tl.join(tl.join(a, b), tl.join(c, d)).to(tl.uint32, bitcast=True)
-    draws = tl.reshape(tl.join(words & 0xFFFF, words >> 16), (row.shape[0], COLUMNS))
-    return draws.to(tl.int32) >= (rate * 65536 + 0.5).to(tl.int32)
 
 
 @triton.jit
@@ -84,7 +70,7 @@ def _mlp_kernel(
         high, low = _split(part)
         w_high, w_low = _split(w)
         plain = _dot(high, low, w_high, w_low, plain)
-        kept = _kept(seed, row, first, features, rate, FEATURES)
+        kept = keep_mask(seed, row, first, features, rate, FEATURES)
         high = tl.where(kept, high, 0.0)
         low = tl.where(kept, low, 0.0)
         dropped = _dot(high, low, w_high, w_low, dropped)
@@ -92,7 +78,7 @@ def _mlp_kernel(
     # Bias, ReLU and the second dropout.
     bias = tl.load(b1 + run * b1_run + h, mask=h < width, other=0.0)[None, :]
     plain = tl.maximum(plain + bias, 0.0)
-    kept = _kept(tl.load(seeds + 2 * run + 1), row, 0, width, rate, HIDDEN)
+    kept = keep_mask(tl.load(seeds + 2 * run + 1), row, 0, width, rate, HIDDEN)
     active = tl.where(kept, tl.maximum(dropped * factor + bias, 0.0) * factor, 0.0)
     hidden += (run * n + start) * width
     mask = row_mask[:, None] & (h < width)[None, :]
@@ -120,7 +106,7 @@ def _add_outer(
     f = first + tl.arange(0, COLUMNS)
     mask = row_mask[:, None] & (f < stride)[None, :]
     part = tl.load(x + r[:, None] * stride + f[None, :], mask=mask, other=0.0)
-    part = tl.where(_kept(seed, row, first, features, rate, COLUMNS), part * factor, 0.0)
+    part = tl.where(keep_mask(seed, row, first, features, rate, COLUMNS), part * factor, 0.0)
     high, low = _split(tl.where((f == features)[None, :], 1.0, part))
     return total + _dot(tl.trans(high), tl.trans(low), d_high, d_low, tl.zeros_like(total))
 
@@ -195,15 +181,6 @@ def _mlp_gradient_kernel(
     tl.store(d_w2 + c[:, None] * width + h[None, :], sum_w2, mask=mask)
 
 
-@triton.jit
-def _kept_kernel(out, seed, n, columns, rates, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    c = tl.arange(0, COLUMNS)
-    kept = _kept(seed, row, 0, columns, tl.load(rates), COLUMNS)
-    mask = (row < n)[:, None] & (c < columns)[None, :]
-    tl.store(out + row[:, None] * columns + c[None, :], kept, mask=mask)
-
-
 def forward(
     x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, rates: Tensor, seeds: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -249,14 +226,6 @@ def backward(
     )  # fmt: skip
     d_w1 = d_w1.sum(0)
     return d_w1[:, :-1].mT, d_w1[:, -1], d_w2.sum(0), grad.sum(0)
-
-
-def kept(seed: int, n: int, columns: int, rate: float, device: str = "cpu") -> Tensor:
-    """Return which values of a matrix ``[n, columns]`` the kernels keep under a seed, for tests."""
-    out = torch.empty(n, columns, dtype=torch.bool, device=device)
-    rates = torch.full((1,), rate, device=device)
-    _kept_kernel[(triton.cdiv(n, 64),)](out, seed, n, columns, rates, 64, _padded(columns))
-    return out
 
 
 def _aligned(x: Tensor) -> Tensor:

@@ -50,7 +50,7 @@ def _rows_kernel(
     x, scale, previous, other, row_scale, outer, out, scaled_out,
     width, run_width, nnz, a: tl.float64, b: tl.float64, c: tl.float64,
     RUN_WEIGHTS: tl.constexpr, HAS_SELF: tl.constexpr, WHOLE: tl.constexpr, WIDE: tl.constexpr,
-    ROWS: tl.constexpr, ENTRIES: tl.constexpr, COLUMNS: tl.constexpr,
+    ROWS: tl.constexpr, ENTRIES: tl.constexpr, COLUMNS: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
     """Compute a block of rows and columns of a product, and what a recurrence adds to it.
 
@@ -61,10 +61,10 @@ def _rows_kernel(
     them; with RUN_WEIGHTS every run has weights of its own. The rows of ``other`` and
     ``scaled_out`` may be in another order: row i is their row ``outer[i]``. WHOLE: there are
     exactly COLUMNS columns, and a row of x is read in pieces of 16 bytes. WIDE: positions in x
-    need 64 bits. Computes in the precision of x; the factors are float64, so that either precision
-    has them as exactly as it can.
+    need 64 bits. Computes in the precision REAL: that of x, or float32 if x is bfloat16. The
+    factors are float64, so that either precision has them as exactly as it can.
     """
-    real = x.dtype.element_ty
+    real = REAL
     slot = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     row_mask = slot < num_rows
     row = tl.load(rows + slot, mask=row_mask, other=0).to(tl.int64)
@@ -91,11 +91,11 @@ def _rows_kernel(
         if WHOLE:
             whole_mask = tl.broadcast_to(entry_mask[:, :, None], (ROWS, ENTRIES, COLUMNS))
             source = x + neighbour[:, :, None] * COLUMNS + column[None, None, :]
-            value = tl.load(source, mask=whole_mask, other=0.0)
+            value = tl.load(source, mask=whole_mask, other=0.0).to(real)
         else:
             value_mask = entry_mask[:, :, None] & column_mask[None, None, :]
             source = x + neighbour[:, :, None] * width + column[None, None, :]
-            value = tl.load(source, mask=value_mask, other=0.0)
+            value = tl.load(source, mask=value_mask, other=0.0).to(real)
         if RUN_WEIGHTS:
             run = (column // run_width).to(tl.int64)
             value *= tl.load(
@@ -359,6 +359,7 @@ def _product(
     columns = min(128, max(2, triton.next_power_of_2(width)))
     whole = width == columns and width in _WHOLE and x.dtype == torch.float32
     wide = x.numel() > 2**31 - 1
+    real = tl.float64 if x.dtype == torch.float64 else tl.float32
     for rows, long in ((groups.long, True), (groups.short, False)):
         num_rows = rows.numel()
         if not num_rows:
@@ -370,7 +371,7 @@ def _product(
             x, scale, previous, other, row_scale, outer, out, scaled_out,
             width, run_width or width, indices.numel(), a, b, c,
             bool(run_width), b != 0, whole, wide,
-            block_rows, entries, columns, num_warps=warps,
+            block_rows, entries, columns, real, num_warps=warps,
         )  # fmt: skip
 
 

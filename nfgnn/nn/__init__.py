@@ -1,12 +1,14 @@
 """Layers, gates and models: features and edges in, logits out.
 
 :mod:`nfgnn.nn.conv` has the filters as layers, :mod:`nfgnn.nn.gates` the gates of :class:`NFConv`,
-:mod:`nfgnn.nn.models` the models. :class:`NodeModel` is the contract between models and trainers.
+:mod:`nfgnn.nn.head_gates` those of :class:`SpectralConv`, :mod:`nfgnn.nn.models` the models.
+:class:`NodeModel` is the contract between models and trainers.
 """
 
-from nfgnn.nn.conv import NFConv, PolyConv
+from nfgnn.nn.conv import NFConv, PolyConv, SpectralConv
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.gates import GATES, Gate
+from nfgnn.nn.head_gates import HEAD_GATES, HeadGate
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.node_model import NodeModel, as_node_model
 
@@ -28,12 +30,14 @@ from nfgnn.nn.models import (
 
 __all__ = [
     "GATES",
+    "HEAD_GATES",
     "LINK_CHOICES",
     "MLP",
     "MODELS",
     "NFGNN",
     "Decoupled",
     "Gate",
+    "HeadGate",
     "Linear",
     "ModelEntry",
     "NFConv",
@@ -42,6 +46,7 @@ __all__ = [
     "PolyGNN",
     "Scalable",
     "ScalableNFGNN",
+    "SpectralConv",
     "as_node_model",
     "dropout",
     "find_model",

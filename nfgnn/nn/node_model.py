@@ -34,6 +34,10 @@ class NodeModel(nn.Module):
     weights_per_node: bool = False
     """Whether nodes have weights of their own, which ties a model to one graph."""
 
+    half_precision: bool = False
+    """Whether the passes can be computed in bfloat16, with features and weights in any precision.
+    The logits are float32."""
+
     has_coefficients: bool = False
     """Whether the model overrides :meth:`coefficients`."""
 

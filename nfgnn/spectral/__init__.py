@@ -7,7 +7,7 @@ and their gradient with K more. :class:`CSR` is the sparse matrix of graphs and 
 """
 
 from nfgnn.spectral.autograd import fast_apply, join_runs, transforming
-from nfgnn.spectral.backend import at_least_float32, triton_supports
+from nfgnn.spectral.backend import at_least_float32, triton_is_available, triton_supports
 from nfgnn.spectral.bases import (
     BASES,
     Basis,
@@ -74,5 +74,6 @@ __all__ = [
     "resolve_basis",
     "scaled_laplacian",
     "transforming",
+    "triton_is_available",
     "triton_supports",
 ]

@@ -13,10 +13,12 @@ from torch import Tensor
 
 from nfgnn.spectral import torch_backend
 
+_TRITON_TYPES = (torch.float32, torch.float64, torch.bfloat16)
+
 
 def backend(x: Tensor) -> ModuleType:
     """Return the Triton kernels for tensors on a GPU, and torch for all others."""
-    if not (x.is_cuda and x.dtype in (torch.float32, torch.float64) and _has_triton()):
+    if not (x.is_cuda and x.dtype in _TRITON_TYPES and triton_is_available()):
         return torch_backend
     from nfgnn.kernels import recurrence
 
@@ -28,14 +30,15 @@ def triton_supports(x: Tensor) -> bool:
 
     The kernels of :func:`backend` also take float64.
     """
-    return x.is_cuda and x.dtype == torch.float32 and _has_triton()
+    return x.is_cuda and x.dtype == torch.float32 and triton_is_available()
 
 
 def at_least_float32(x: Tensor) -> Tensor:
-    """Return a signal in half precision as float32, because backends have float32 and float64."""
+    """Return a signal in half precision as float32, because recurrences need its digits."""
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
 
 
 @cache
-def _has_triton() -> bool:
+def triton_is_available() -> bool:
+    """Return whether Triton is installed."""
     return find_spec("triton") is not None

@@ -47,6 +47,7 @@ class CSR:
         self.symmetric = symmetric
         self._transpose: tuple[CSR, Tensor] | None = None
         self._tensor: Tensor | None = None
+        self._scaled: dict[float, CSR] = {}
 
     @classmethod
     def from_sorted(
@@ -110,6 +111,16 @@ class CSR:
         copy = CSR(self.indptr, self.indices, values, self.shape, varying=True)
         copy._transpose = self._transposed()  # of one pattern, so it is only sorted once
         return copy
+
+    def scaled(self, factor: float) -> "CSR":
+        """Return the matrix times a number. It is built once for every number."""
+        if factor == 1:
+            return self
+        if factor not in self._scaled:
+            values = factor * self.values
+            scaled = CSR(self.indptr, self.indices, values, self.shape, symmetric=self.symmetric)
+            self._scaled[factor] = scaled
+        return self._scaled[factor]
 
     def __matmul__(self, x: Tensor) -> Tensor:
         """Return the product with a dense matrix, differentiable in that matrix."""

@@ -62,6 +62,7 @@ class ScaledLaplacian:
         self.prepared: dict[torch.dtype, Any] = {}
         """What :mod:`nfgnn.kernels.recurrence` derives from the graph, by precision."""
         self._adjacency: dict[torch.dtype, CSR] = {}
+        self._mean_matrix: dict[torch.dtype, CSR] = {}
         self._degree: Tensor | None = None
 
     @property
@@ -83,6 +84,15 @@ class ScaledLaplacian:
             matrix = CSR(self.indptr, self.indices, values, shape, symmetric=True)
             self._adjacency[dtype] = matrix
         return self._adjacency[dtype]
+
+    def mean_matrix(self, dtype: torch.dtype) -> CSR:
+        """Return P = D⁻¹ A, which averages over neighbours. It is built once."""
+        if dtype not in self._mean_matrix:
+            own = torch.repeat_interleave(self.scale, self.indptr.diff())
+            values = own * own if self.weight is None else own * own * self.weight
+            shape = (self.num_nodes, self.num_nodes)
+            self._mean_matrix[dtype] = CSR(self.indptr, self.indices, values.to(dtype), shape)
+        return self._mean_matrix[dtype]
 
     def _values(self, dtype: torch.dtype) -> Tensor:
         """Return the entries of Â, computed in blocks: in float64 they would outweigh the graph."""

@@ -74,7 +74,9 @@ def adjoint(grad: Tensor, operator: "ScaledLaplacian", table: Table) -> Tensor:
 
 
 def matmul(matrix: "CSR", x: Tensor) -> Tensor:
-    """Return S x."""
+    """Return S x. A signal in half precision is multiplied in float32."""
+    if x.dtype in (torch.bfloat16, torch.float16):
+        return matmul(matrix, x.float()).to(x.dtype)
     if x.is_cuda or x.dtype != torch.float32 or x.shape[1] < _BAG_COLUMNS or not x.shape[0]:
         return torch.mm(matrix.tensor, x)
     # On the CPU with many columns, a row of S sums up a weighted bag of rows of x.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.utils._pytree import tree_map
@@ -91,7 +92,7 @@ class BatchedTrainer(Trainer):
         self._warm_up()
         self.layout = Layout(models[0])
         self.weights = torch.stack([self.layout.flatten(model) for model in models])
-        self.views = self.layout.views(self.weights)
+        self.precision = self._shared_precision()
         self.constants = self.layout.constants(models)
         # Rates are tensors even if all are equal, because vmap only draws a mask for every run
         # if an argument of dropout is mapped.
@@ -113,6 +114,13 @@ class BatchedTrainer(Trainer):
         self._run: Callable[[], None] = self.epoch
         self._plain_epochs = 0
         self._all_stopped = False
+
+    def _shared_precision(self) -> torch.dtype:
+        """Return the precision of the passes, which all members share."""
+        precisions = {member.config.precision for member in self.members}
+        if len(precisions) != 1:
+            raise UserError("batched runs must share the setting precision")
+        return torch.bfloat16 if precisions == {"bfloat16"} else self.weights.dtype
 
     def _prepare_inputs(self, data: Data) -> None:
         x = data.x
@@ -194,9 +202,17 @@ class BatchedTrainer(Trainer):
         """A training pass and an evaluation of the same weights, then the update."""
         gradients, train_loss, evaluation = self._pass()
         self.stopping.record(self.weights, train_loss, *evaluation)
-        gradient = self.layout.join(gradients)
+        gradient = self.layout.join(gradients).to(self.weights.dtype)
         self.optimizer.step(self.weights, gradient, self.stopping.active)
         self.stopping.epoch += 1
+
+    def _views(self) -> Tree:
+        """Return the parameters of all runs, in the precision of the passes."""
+        if self.precision == self.weights.dtype:
+            return self.layout.views(self.weights)
+        # Rounded all at once. Rows start at multiples of 16 bytes, as fast products need it.
+        padded = F.pad(self.weights, (0, -self.weights.shape[1] % 8)).to(self.precision)
+        return self.layout.views(padded[:, : self.weights.shape[1]])
 
     def _pass(self) -> tuple[Tree, Tensor, tuple[Tensor, ...]]:
         """Return gradients, training loss and evaluation of the weights."""
@@ -214,11 +230,13 @@ class BatchedTrainer(Trainer):
             with dropout_rates_set(self.template, rates):
                 values = {f"model.{name}": value for name, value in (views | constants).items()}
                 training_logits, logits = functional_call(self.pair, values, inputs)
+            logits = logits.to(train_weight.dtype)
+            training_logits = training_logits.to(train_weight.dtype)
             train_loss, _ = loss_and_accuracy(training_logits, train_weight, self.y, **smoothing)
             return train_loss, self._evaluated(logits, val_weight)
 
         gradients, (train_loss, evaluated) = self._mapped(grad_and_value(loss, has_aux=True))(
-            self.views,
+            self._views(),
             self.constants,
             self.rates,
             self.smoothing,
@@ -237,9 +255,11 @@ class BatchedTrainer(Trainer):
         ) -> tuple[Tensor, ...]:
             inputs = (features.get("x", self.inputs[0]), *self.inputs[1:])
             logits: Tensor = functional_call(self.template, views | constants, inputs)
-            return self._evaluated(logits, weight)
+            return self._evaluated(logits.to(weight.dtype), weight)
 
-        evaluated = self._mapped(scores)(self.views, self.constants, self.features, self.val_weight)
+        evaluated = self._mapped(scores)(
+            self._views(), self.constants, self.features, self.val_weight
+        )
         return self._with_metric(*evaluated)
 
     def _evaluated(self, logits: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
@@ -287,7 +307,6 @@ class BatchedTrainer(Trainer):
         keep = self.stopping.active.nonzero()[:, 0]
         self.rows = [self.rows[i] for i in keep.tolist()]
         self.weights = self.weights[keep].clone()
-        self.views = self.layout.views(self.weights)
         self.train_weight = self.train_weight[keep].clone()
         self.val_weight = self.val_weight[keep].clone()
         self.val_nodes = self.val_nodes[keep].clone()

@@ -27,6 +27,7 @@ _OMITTED = {
     "class_weight": "none",
     "partitions": 0,
     "partitions_per_batch": 1,
+    "precision": "float32",
 }
 """Settings that were added later, with the values that old records stand for. Omitting these values
 keeps the keys of the records."""
@@ -79,6 +80,8 @@ class TrainingConfig:
     graph: see :mod:`nfgnn.training.partition_batches`."""
     partitions_per_batch: int = 1
     """Number of parts, drawn anew in every epoch, whose induced subgraph is one mini-batch."""
+    precision: str = "float32"
+    """``"bfloat16"`` computes the passes in half precision; weights and optimizer stay float32."""
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -183,6 +186,8 @@ class RunConfig:
         """
         where = f"{self.model} with these settings"
         constructor = find_model(self.model).model
+        if self.training.precision != "float32" and not constructor.half_precision:
+            raise UserError(f"{self.model} is trained in float32 only: leave out the precision")
         sizes = {}
         if "num_nodes" in inspect.signature(constructor).parameters:
             sizes["num_nodes"] = num_nodes

@@ -77,9 +77,14 @@ class GraphTrainer(Trainer):
         return float(self.criterion.metric.value(probabilities, self.y_val, self._val_weight))
 
     def _evaluate_whole_graph(self) -> Tensor:
-        with torch.no_grad():
+        with torch.no_grad(), self.autocast():
             logits: Tensor = self.model.eval()(*self.inputs)
         return logits
+
+    def autocast(self) -> torch.autocast:
+        """Compute in half precision inside the block if the settings say so."""
+        enabled = self.config.precision == "bfloat16"
+        return torch.autocast(self.train_nodes.device.type, torch.bfloat16, enabled=enabled)
 
     def check(self) -> bool:
         return not should_stop(self.costs, self.config.patience)

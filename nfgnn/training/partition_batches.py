@@ -129,13 +129,14 @@ class PartitionTrainer(GraphTrainer):
             chosen = numbers[nodes]
             options = {name: value[chosen] for name, value in self.loss_options.items()}
             self.model.train()
-            loss = self.model.training_loss(
-                *batch.inputs,
-                nodes,
-                self.y_train[chosen],
-                self.config.label_smoothing,
-                **options,
-            )
+            with self.autocast():
+                loss = self.model.training_loss(
+                    *batch.inputs,
+                    nodes,
+                    self.y_train[chosen],
+                    self.config.label_smoothing,
+                    **options,
+                )
             loss.backward()
             self.optimizer.step(self.history.epochs)
             total += loss.detach().double() * len(nodes)

@@ -158,6 +158,7 @@ SETTINGS: dict[str, Declaration] = {
     "warmup_epochs": Number(0, 100_000_000, whole=True),
     "partitions": Number(0, 1_000_000, whole=True),
     "partitions_per_batch": Number(1, 1_000_000, whole=True),
+    "precision": Choice(("float32", "bfloat16")),
     # Shape of a model
     "hidden_channels": _WIDTH,
     "num_layers": _COUNT,
@@ -174,6 +175,8 @@ SETTINGS: dict[str, Declaration] = {
     "link": Name("none"),
     "structure": Flag(),
     "normalize": Flag(),
+    "jumping": Name("last"),
+    "operator": Name("symmetric"),
     # Filters
     "K": Number(0, MAX_DEGREE, whole=True),
     "rank": _COUNT,

@@ -64,14 +64,15 @@ class WholeGraphTrainer(GraphTrainer):
     def _train(self) -> float:
         if self._training_logits is None:
             self.model.train()
-        loss = self.model.training_loss(
-            *self.inputs,
-            self.train_nodes,
-            self.y_train,
-            self.config.label_smoothing,
-            self._training_logits,
-            **self.loss_options,
-        )
+        with self.autocast():
+            loss = self.model.training_loss(
+                *self.inputs,
+                self.train_nodes,
+                self.y_train,
+                self.config.label_smoothing,
+                self._training_logits,
+                **self.loss_options,
+            )
         loss.backward()
         self.optimizer.step(self.history.epochs)
         return loss.item()

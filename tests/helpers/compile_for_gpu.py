@@ -17,6 +17,7 @@ from triton.runtime.jit import JITFunction
 TYPES = {
     torch.float32: "*fp32",
     torch.float64: "*fp64",
+    torch.bfloat16: "*bf16",
     torch.int32: "*i32",
     torch.int64: "*i64",
     torch.bool: "*i1",
@@ -50,8 +51,9 @@ def compile_only(self: JITFunction, *args: Any, grid: Any, warmup: bool, **kwarg
 def all_kernels() -> None:
     from nfgnn.kernels import fused_mlp as mlp_kernel
     from nfgnn.kernels import recurrence as triton_backend
+    from nfgnn.kernels import residual_block, training_step
     from nfgnn.kernels import term_filter as term_filter_kernel
-    from nfgnn.kernels import training_step
+    from nfgnn.kernels.dropout_mask import kept_values
     from nfgnn.spectral import CSR, scaled_laplacian
     from nfgnn.training import TrainingConfig
     from nfgnn.training.optimizer import StackedAdam
@@ -91,7 +93,19 @@ def all_kernels() -> None:
         )
         *_, hidden = mlp_kernel.forward(x, *layers, rates, seeds)
         mlp_kernel.backward(torch.randn(100, 2, classes), x, hidden, layers[2], rates, seeds)
-    mlp_kernel.kept(0, 100, 65, 0.5)
+    kept_values(0, 100, 65, 0.5)
+    for dtype in (torch.float32, torch.bfloat16):
+        nodes = torch.randn(50, 3, 40).to(dtype)
+        h = torch.randn(50, 3, 40)
+        own = torch.randn(3, 40).to(dtype)
+        triton_backend.matmul(matrix, torch.randn(20, 64).to(dtype))
+        for drawn in ((None, None), (torch.rand(3), torch.ones(3, dtype=torch.long))):
+            residual_block.activate(nodes, own, *drawn, 2)
+            residual_block.activate_gradient(nodes, nodes, own, *drawn, 2)
+            residual_block.residual_norm(h, nodes, own, *drawn, 2, own, own, 1e-5)
+            residual_block.residual_norm_gradient(h, nodes, h, *drawn, 2, own, True, 1e-5)
+        residual_block.residual_norm(h, None, None, None, None, 2, own, own, 1e-5)
+        residual_block.residual_norm_gradient(None, nodes, h, None, None, 2, own, False, 1e-5)
     y, long = torch.randint(5, (37,)), torch.zeros(3, dtype=torch.long)
     for share in (None, torch.rand(3)):
         training_step.loss_and_gradient(torch.randn(37, 3, 5), torch.rand(3, 37), y, share)

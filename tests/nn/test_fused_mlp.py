@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.func import functional_call, grad_and_value, vmap
 
 from nfgnn.kernels import fused_mlp as mlp_kernel
+from nfgnn.kernels.dropout_mask import kept_values
 from nfgnn.nn import MLP, fused_mlp
 from nfgnn.training.batched import _Pair
 
@@ -16,9 +17,7 @@ SIZES = [(70, 9, 8, 2), (33, 65, 20, 5), (20, 128, 16, 16)]
 
 def masks(n: int, widths: tuple[int, int], rate: float, seeds: Tensor) -> list[Tensor]:
     """Which values of n rows and so many columns are kept under either seed of a run."""
-    return [
-        mlp_kernel.kept(seed, n, columns, rate) for columns, seed in zip(widths, seeds.tolist())
-    ]
+    return [kept_values(seed, n, columns, rate) for columns, seed in zip(widths, seeds.tolist())]
 
 
 def layers(runs: int, features: int, width: int, classes: int) -> list[Tensor]:

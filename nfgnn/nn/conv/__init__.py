@@ -3,5 +3,6 @@
 from nfgnn.nn.conv.nf_conv import NFConv
 from nfgnn.nn.conv.poly_conv import PolyConv
 from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
+from nfgnn.nn.conv.spectral_conv import SpectralConv
 
-__all__ = ["NFConv", "PolyConv", "PolynomialFilter"]
+__all__ = ["NFConv", "PolyConv", "PolynomialFilter", "SpectralConv"]

@@ -65,12 +65,12 @@ class AgreementGate(Gate):
         cosines = (own * others).sum(-1) / norms
         # The cosine of X with itself is 1 for every node, so the degree takes its place.
         degree = operator.degree.to(terms.dtype).log1p()
-        degree = _standardised(degree, batch)
+        degree = standardised(degree, batch)
         a = torch.cat([degree.expand(1, -1), cosines]).T
         return neighbourhood_means(a, operator, self.smoothing).transpose(0, 1).flatten(1)
 
 
-def _standardised(values: Tensor, batch: Tensor | None) -> Tensor:
+def standardised(values: Tensor, batch: Tensor | None) -> Tensor:
     """Subtract the mean and divide by the deviation, over all nodes or within every graph.
 
     Values that do not vary become zero: what is left of them is rounding error.

@@ -1,0 +1,175 @@
+"""A graph convolution with a matrix for every order of a polynomial."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nfgnn.errors import UserError, unknown_name
+from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
+from nfgnn.nn.head_gates import HEAD_GATES, HeadGate
+from nfgnn.nn.residual_block import linear
+from nfgnn.spectral import (
+    Basis,
+    LambdaMax,
+    ScaledLaplacian,
+    TracedLaplacian,
+    at_least_float32,
+    recurrence_table,
+)
+
+OPERATORS = ("symmetric", "mean")
+
+
+class SpectralConv(PolynomialFilter):
+    r"""A spectral convolution that mixes channels: every order has a matrix of its own.
+
+    .. math:: Z = \sum_{k=0}^{K} \big(η_k ∘ X^{(k)}\big) W_k + b, \qquad X^{(k)} = p_k(M)\,X
+
+    The gate gives every node and head its own coefficients η; without one, η = 1. With K = 1, the
+    basis ``"monomial"`` and the operator ``"mean"``, the layer is that of GraphSAGE.
+
+    Args:
+        in_channels (int): number of input channels.
+        out_channels (int): number of output channels.
+        K (int): degree: K + 1 matrices and K sparse products. (default: ``1``)
+        basis (str or Basis): polynomial basis, see :data:`nfgnn.spectral.BASES`.
+            (default: ``"monomial"``)
+        operator (str): ``"symmetric"``: polynomials of the scaled Laplacian, as in
+            :class:`~nfgnn.nn.NFConv`; ``"mean"``: with :math:`D^{-1} A` in place of
+            :math:`D^{-1/2} A D^{-1/2}`. (default: ``"symmetric"``)
+        gate (str): ``"none"``, ``"term"`` or ``"agreement"``, see :mod:`nfgnn.nn.head_gates`.
+            (default: ``"none"``)
+        heads (int): groups of channels with coefficients of their own. (default: ``8``)
+        bias (bool): whether to add b. (default: ``True``)
+        self_loops, lambda_max, symmetrize: see :class:`~nfgnn.nn.NFConv`.
+
+    Gradients flow to ``edge_weight`` with ``operator="symmetric"`` only, and not through the gate
+    ``"agreement"``.
+
+    Shapes:
+        - **input:** node features ``(n, in_channels)``, edge indices ``(2, edges)``, edge weights
+          ``(edges)`` *(optional)*, the graph of every node in a batch of graphs ``(n)``
+          *(optional)*
+        - **output:** ``(n, out_channels)``
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        K: int = 1,
+        basis: str | Basis = "monomial",
+        operator: str = "symmetric",
+        gate: str = "none",
+        heads: int = 8,
+        bias: bool = True,
+        self_loops: bool = False,
+        lambda_max: LambdaMax = 2.0,
+        symmetrize: bool = False,
+    ) -> None:
+        super().__init__(K, basis, "all-pass", 0.1, self_loops, lambda_max, symmetrize)
+        if operator not in OPERATORS:
+            raise unknown_name("operator", operator, OPERATORS)
+        if gate != "none" and gate not in HEAD_GATES:
+            raise unknown_name("gate", gate, ("none", *HEAD_GATES))
+        if gate != "none" and in_channels % heads:
+            raise UserError(
+                f"the number of channels, {in_channels}, must be a multiple of the number of "
+                f"heads, {heads}"
+            )
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.averages = operator == "mean"
+        self.weight = nn.Parameter(torch.empty(K + 1, in_channels, out_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.gate: HeadGate | None = None
+        if gate != "none":
+            self.gate = HEAD_GATES[gate](in_channels, K, heads)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights as :class:`torch.nn.Linear` does for (K + 1) inputs per channel."""
+        bound = ((self.K + 1) * self.in_channels) ** -0.5
+        nn.init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+        if self.gate is not None:
+            self.gate.reset_parameters()
+
+    @property
+    def precision(self) -> torch.dtype:
+        return self.weight.dtype
+
+    def _forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | ScaledLaplacian,
+        edge_weight: Tensor | None,
+        batch: Tensor | None,
+        return_coefficients: bool,
+    ) -> Any:
+        self._check_types(x, batch)
+        operator = self.operator(x, edge_index, edge_weight)
+        terms = self.order_terms(x, operator)
+        coefficients = None
+        if self.gate is not None:
+            coefficients = self.gate(terms, operator, batch)
+            terms = [self._weighted(term, coefficients[..., k, :]) for k, term in enumerate(terms)]
+        out = linear(terms, self.weight)
+        if self.bias is not None:
+            out = out + self.bias
+        if not return_coefficients:
+            return out
+        if coefficients is None:
+            coefficients = x.new_ones(x.shape[0], self.K + 1, 1)
+        return out, coefficients.mean(-1)
+
+    def order_terms(self, x: Tensor, operator: ScaledLaplacian) -> list[Tensor]:
+        """Return the K + 1 terms, ``[n, in_channels]`` each."""
+        if isinstance(operator, TracedLaplacian) or operator.entries is not None:
+            return self._engine_terms(x, operator)
+        precision = at_least_float32(x).dtype
+        if self.averages:
+            matrix = operator.mean_matrix(precision)
+        else:
+            matrix = operator.adjacency(precision)
+        terms = [x]
+        for a, b, c in recurrence_table(self.basis, self.K, operator.lambda_max):
+            term = matrix.scaled(a) @ terms[-1]
+            if b:
+                term = term + b * terms[-1]
+            if c and len(terms) > 1:
+                term = term + c * terms[-2]
+            terms.append(term)
+        if self._mixing is not None:
+            return list(self.mixed(torch.stack(terms)).to(x.dtype).unbind(0))
+        return terms
+
+    def _engine_terms(self, x: Tensor, operator: ScaledLaplacian) -> list[Tensor]:
+        """Return the terms by the engine, which compilers can trace and edge weights pass through.
+
+        It computes with the symmetric operator: D⁻¹ A = D^(-1/2) Â D^(1/2).
+        """
+        if not self.averages:
+            return list(self.mixed(self.terms(x, operator)).to(x.dtype).unbind(0))
+        if operator.entries is not None:
+            raise UserError(
+                'operator="mean" has no gradient for edge weights: use operator="symmetric", or '
+                "pass edge_weight.detach()"
+            )
+        degree = torch.where(operator.degree > 0, operator.degree, 1.0)
+        root = degree.sqrt().to(at_least_float32(x).dtype)[:, None]
+        terms = self.mixed(self.terms(x * root, operator))
+        return list((terms / root).to(x.dtype).unbind(0))
+
+    def _weighted(self, term: Tensor, coefficients: Tensor) -> Tensor:
+        """Multiply the channels of every head by its coefficient, ``[n, heads]``."""
+        heads: Tensor = term.unflatten(-1, (coefficients.shape[-1], -1))
+        return (heads * coefficients[..., None].to(term.dtype)).flatten(-2)
+
+    def filter(
+        self, terms: Tensor, x: Tensor, operator: ScaledLaplacian, batch: Tensor | None = None
+    ) -> Tensor:
+        raise UserError("SpectralConv mixes channels: call the layer itself")

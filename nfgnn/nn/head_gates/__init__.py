@@ -1,0 +1,22 @@
+"""Gates of :class:`~nfgnn.nn.SpectralConv`: coefficients of every node, order and head.
+
+A head is a group of neighbouring channels. The coefficients multiply the K + 1 terms before these
+meet their weights. Unlike the gates of :class:`~nfgnn.nn.NFConv`, they only weigh the orders
+against each other: the filter itself lies in the weights, of which each order has its own. At the
+start all coefficients are about 1, so the layer starts as the global filter.
+
+To add a gate, derive it from :class:`HeadGate` in a file of this folder and list it in
+:data:`HEAD_GATES`.
+"""
+
+from nfgnn.nn.head_gates.agreement_head_gate import AgreementHeadGate
+from nfgnn.nn.head_gates.head_gate import HeadGate
+from nfgnn.nn.head_gates.term_head_gate import TermHeadGate
+
+HEAD_GATES: dict[str, type[HeadGate]] = {
+    "term": TermHeadGate,
+    "agreement": AgreementHeadGate,
+}
+"""The gates by name. ``"none"`` stands for no gate."""
+
+__all__ = ["HEAD_GATES", "AgreementHeadGate", "HeadGate", "TermHeadGate"]

@@ -1,0 +1,58 @@
+"""A deep residual network of GCN's convolution."""
+
+import torch
+from torch import Tensor, nn
+
+from nfgnn.nn.models.registry import register_model
+from nfgnn.nn.models.residual_stack import BlockConv, ResidualStack
+from nfgnn.nn.residual_block import linear
+from nfgnn.spectral import at_least_float32, scaled_laplacian
+
+
+@register_model(
+    "Classic GNNs are Strong Baselines: Reassessing GNNs for Node Classification",
+    2024,
+    "O(nfh + L(mh + nh²))",
+)
+class ResidualGCN(ResidualStack):
+    r"""GCN as it is tuned today: residual connections, LayerNorm, dropout and many layers.
+
+    The convolution of a block is that of :class:`GCN`, :math:`\hat A X W` with self-loops; see
+    :class:`ResidualStack` and `Luo et al. <https://arxiv.org/abs/2406.08993>`_.
+
+    Args:
+        in_channels (int): number of features.
+        out_channels (int): number of classes.
+        hidden_channels (int): width of the network. (default: ``128``)
+        num_layers (int): number of blocks. (default: ``4``)
+        dropout (float): dropout rate, also on the projected input. (default: ``0.3``)
+        jumping (str): what the classifier reads: ``"last"``, the output of the last block, or
+            ``"mean"``, the mean over all blocks. (default: ``"last"``)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        hidden_channels: int = 128,
+        num_layers: int = 4,
+        dropout: float = 0.3,
+        jumping: str = "last",
+    ) -> None:
+        convs = [_Convolution(hidden_channels) for _ in range(num_layers)]
+        super().__init__(in_channels, out_channels, hidden_channels, convs, dropout, jumping)
+
+
+class _Convolution(BlockConv):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(1, channels, channels))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.xavier_uniform_(self.weight[0])
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        operator = scaled_laplacian(edge_index, edge_weight, x.shape[0], self_loops=True)
+        adjacency = operator.adjacency(at_least_float32(x).dtype)
+        return linear([adjacency @ x], self.weight)

@@ -1,0 +1,366 @@
+r"""The operations of a residual block, for one run and for many at once.
+
+.. math::
+    u = \sum_k T_k W_k, \qquad v = \mathrm{drop}\big(\mathrm{gelu}(u + b)\big), \qquad
+    h' = h + \mathrm{drop}(v W + b'), \qquad y = \mathrm{LayerNorm}(h')
+
+h is float32, everything else has the precision of the weights. On a GPU, :mod:`nfgnn.kernels
+.residual_block` computes what is row-wise, in one kernel per function. Under ``vmap`` the tensors
+of nodes are ``[n, runs, width]`` in memory, the layout of a sparse product over the columns of all
+runs, so nothing is copied between the operations. Elsewhere the functions are plain torch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd import Function
+
+from nfgnn.nn.dropout import Rate, dropout_dense
+from nfgnn.spectral import fast_apply, join_runs, triton_is_available
+
+EPSILON = 1e-5  # of LayerNorm
+
+
+@dataclass(frozen=True)
+class DropoutStream:
+    """The random numbers of one pass: every dropout of the network has a number of its own.
+
+    One seed is drawn per pass. In evaluation, and at rate 0, there is none.
+    """
+
+    rate: Rate
+    rates: Tensor | None
+    seeds: Tensor | None
+
+    @classmethod
+    def start(cls, rate: Rate, training: bool, device: torch.device) -> "DropoutStream":
+        """Draw the seed of a pass.
+
+        Args:
+            rate: dropout rate.
+            training: whether to drop anything.
+            device: of the tensors.
+        """
+        if not training or (not isinstance(rate, Tensor) and rate == 0):
+            return cls(0.0, None, None)
+        if device.type != "cuda":
+            return cls(rate, None, None)
+        rates = rate[None] if isinstance(rate, Tensor) else torch.full((1,), rate, device=device)
+        return cls(rate, rates, torch.randint(2**62, (1,), device=device))
+
+
+def activate(u: Tensor, bias: Tensor, dropout: DropoutStream, number: int) -> Tensor:
+    """Return drop(gelu(u + bias)).
+
+    Args:
+        u: ``[n, width]``.
+        bias: ``[width]``.
+        dropout: the random numbers of the pass.
+        number: of this dropout in the network.
+    """
+    if is_fused(u):
+        out: Tensor = _Activate.apply(u[:, None], bias[None], *_drawn(dropout), number)
+        return out.squeeze(1)
+    return dropout_dense(F.gelu(u + bias), dropout.rate, True)
+
+
+def residual_norm(
+    h: Tensor,
+    branch: Tensor | None,
+    bias: Tensor | None,
+    gamma: Tensor,
+    beta: Tensor,
+    dropout: DropoutStream,
+    number: int,
+) -> tuple[Tensor, Tensor]:
+    """Return h + drop(branch + bias) and its LayerNorm. Without a branch, the first is h.
+
+    Args:
+        h: the residual stream ``[n, width]``, float32.
+        branch: ``[n, width]``.
+        bias: ``[width]``.
+        gamma, beta: scale and shift of the LayerNorm, ``[width]``.
+        dropout: the random numbers of the pass.
+        number: of this dropout in the network.
+    """
+    if is_fused(h):
+        own = None if branch is None else branch[:, None]
+        own_bias = None if bias is None else bias[None]
+        out, y = _ResidualNorm.apply(
+            h[:, None], own, own_bias, gamma[None], beta[None], *_drawn(dropout), number
+        )[:2]
+        return (h if branch is None else out.squeeze(1)), y.squeeze(1)
+    if branch is not None:
+        added = branch if bias is None else branch + bias
+        h = h + dropout_dense(added, dropout.rate, True)
+    normed = F.layer_norm(h, h.shape[-1:], eps=EPSILON).to(gamma.dtype)
+    return h, normed * gamma + beta
+
+
+def linear(terms: Sequence[Tensor], weight: Tensor) -> Tensor:
+    r"""Return :math:`\sum_k T_k W_k`, ``[n, out_channels]``.
+
+    Args:
+        terms: K + 1 matrices ``[n, in_channels]``.
+        weight: ``[K + 1, in_channels, out_channels]``.
+    """
+    if is_fused(terms[0]):
+        out: Tensor = _Linear.apply(weight[None], *(term[:, None] for term in terms))
+        return out.squeeze(1)
+    products = [term @ own for term, own in zip(terms, weight.unbind(0), strict=True)]
+    total = products[0]
+    for product in products[1:]:
+        total = total + product
+    return total
+
+
+def is_fused(x: Tensor) -> bool:
+    """Return whether the kernels compute with a tensor."""
+    return x.is_cuda and x.dtype in (torch.float32, torch.bfloat16) and triton_is_available()
+
+
+def _drawn(dropout: DropoutStream) -> tuple[Tensor | None, Tensor | None]:
+    return dropout.rates, dropout.seeds
+
+
+def _joined(
+    batch: int,
+    in_dims: Sequence[int | None],
+    inputs: Sequence[Tensor | None],
+    run_dims: Sequence[int],
+) -> list[Tensor | None]:
+    """Merge the batch of a ``vmap`` into the runs of every input; inputs may be ``None``."""
+    joined: list[Tensor | None] = []
+    for dim, value, run in zip(in_dims, inputs, run_dims, strict=True):
+        if value is None:
+            joined.append(None)
+        else:
+            (runs,) = join_runs(batch, (dim,), (value,), (run,))
+            # What all runs share has been expanded; kernels read rates and seeds one by one.
+            joined.append(runs.contiguous() if runs.dim() == 1 else runs)
+    return joined
+
+
+def _separate(parts: Sequence[Tensor], batch: int, run_dims: Sequence[int]) -> tuple[Tensor, ...]:
+    """Divide the runs of every part among the batch of a ``vmap``."""
+    return tuple(part.unflatten(dim, (batch, -1)) for part, dim in zip(parts, run_dims))
+
+
+@fast_apply
+class _Activate(Function):
+    @staticmethod
+    def forward(
+        u: Tensor, bias: Tensor, rates: Tensor | None, seeds: Tensor | None, number: int
+    ) -> Tensor:
+        from nfgnn.kernels import residual_block as kernel
+
+        return kernel.activate(u.contiguous(), bias, rates, seeds, number)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        u, bias, rates, seeds, ctx.number = inputs
+        ctx.save_for_backward(u, bias, rates, seeds)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        d_u, d_bias = _ActivateGradient.apply(grad, *ctx.saved_tensors, ctx.number)
+        return d_u, d_bias, None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Tensor, int]:
+        batch = info.batch_size
+        joined = _joined(batch, in_dims[:4], inputs[:4], (1, 0, 0, 0))
+        return _separate([_Activate.apply(*joined, inputs[4])], batch, (1,))[0], 1
+
+
+@fast_apply
+class _ActivateGradient(Function):
+    @staticmethod
+    def forward(
+        grad: Tensor,
+        u: Tensor,
+        bias: Tensor,
+        rates: Tensor | None,
+        seeds: Tensor | None,
+        number: int,
+    ) -> tuple[Tensor, Tensor]:
+        from nfgnn.kernels import residual_block as kernel
+
+        return kernel.activate_gradient(
+            grad.contiguous(), u.contiguous(), bias, rates, seeds, number
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], *inputs: Any
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        batch = info.batch_size
+        joined = _joined(batch, in_dims[:5], inputs[:5], (1, 1, 0, 0, 0))
+        parts = _ActivateGradient.apply(*joined, inputs[5])
+        return _separate(parts, batch, (1, 0)), (1, 0)
+
+
+@fast_apply
+class _ResidualNorm(Function):
+    """h + drop(branch + bias), and its LayerNorm. The first is empty if there is no branch."""
+
+    @staticmethod
+    def forward(
+        h: Tensor,
+        branch: Tensor | None,
+        bias: Tensor | None,
+        gamma: Tensor,
+        beta: Tensor,
+        rates: Tensor | None,
+        seeds: Tensor | None,
+        number: int,
+    ) -> tuple[Tensor, Tensor]:
+        from nfgnn.kernels import residual_block as kernel
+
+        own = None if branch is None else branch.contiguous()
+        out, y = kernel.residual_norm(
+            h.contiguous(), own, bias, rates, seeds, number, gamma, beta, EPSILON
+        )
+        # Without a branch there is nothing to add. An input must not be returned as it is.
+        return (out.new_empty(0, h.shape[1]) if own is None else out), y
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        h, branch, _, gamma, _, rates, seeds, ctx.number = inputs
+        ctx.has_branch = branch is not None
+        ctx.save_for_backward(output[0] if ctx.has_branch else h, gamma, rates, seeds)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, d_out: Tensor | None, d_y: Tensor | None) -> tuple[Tensor | None, ...]:
+        out, gamma, rates, seeds = ctx.saved_tensors
+        if d_y is None:
+            d_y = torch.zeros_like(out, dtype=gamma.dtype)
+        if not ctx.has_branch:
+            d_out = None
+        d_h, d_branch, sums = _ResidualNormGradient.apply(
+            d_out, d_y, out, gamma, rates, seeds, ctx.number, ctx.has_branch
+        )
+        d_gamma, d_beta, d_bias = sums.unbind(0)
+        if not ctx.has_branch:
+            return d_h, None, None, d_gamma, d_beta, None, None, None
+        return d_h, d_branch, d_bias, d_gamma, d_beta, None, None, None
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], *inputs: Any
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        batch = info.batch_size
+        joined = _joined(batch, in_dims[:7], inputs[:7], (1, 1, 0, 0, 0, 0, 0))
+        parts = _ResidualNorm.apply(*joined, inputs[7])
+        return _separate(parts, batch, (1, 1)), (1, 1)
+
+
+@fast_apply
+class _ResidualNormGradient(Function):
+    @staticmethod
+    def forward(
+        d_out: Tensor | None,
+        d_y: Tensor,
+        out: Tensor,
+        gamma: Tensor,
+        rates: Tensor | None,
+        seeds: Tensor | None,
+        number: int,
+        has_branch: bool,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        from nfgnn.kernels import residual_block as kernel
+
+        d_h, d_branch, sums = kernel.residual_norm_gradient(
+            None if d_out is None else d_out.contiguous(),
+            d_y.contiguous(),
+            out.contiguous(),
+            rates,
+            seeds,
+            number,
+            gamma,
+            has_branch,
+            EPSILON,
+        )
+        return d_h, d_branch if has_branch else d_h.new_empty(0, d_h.shape[1]), sums
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], *inputs: Any
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        batch = info.batch_size
+        joined = _joined(batch, in_dims[:6], inputs[:6], (1, 1, 1, 0, 0, 0))
+        parts = _ResidualNormGradient.apply(*joined, *inputs[6:])
+        return _separate(parts, batch, (1, 1, 1)), (1, 1, 1)
+
+
+@fast_apply
+class _Linear(Function):
+    """Σ_k T_k W_k for weights ``[runs, K + 1, in, out]`` and terms ``[n, runs, in]``."""
+
+    @staticmethod
+    def forward(weight: Tensor, *terms: Tensor) -> Tensor:
+        n, runs, _ = terms[0].shape
+        out = terms[0].new_empty(n, runs, weight.shape[-1])
+        # Products write to the layout [n, runs, width] through a view.
+        by_run = out.transpose(0, 1)
+        torch.bmm(terms[0].transpose(0, 1), weight[:, 0], out=by_run)
+        for k, term in enumerate(terms[1:], start=1):
+            torch.baddbmm(by_run, term.transpose(0, 1), weight[:, k], out=by_run)
+        return out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        gradients: tuple[Tensor, ...] = _LinearGradient.apply(grad, *ctx.saved_tensors)
+        return gradients
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:
+        batch = info.batch_size
+        joined = _joined(batch, in_dims, inputs, (0, *[1] * (len(inputs) - 1)))
+        return _separate([_Linear.apply(*joined)], batch, (1,))[0], 1
+
+
+@fast_apply
+class _LinearGradient(Function):
+    @staticmethod
+    def forward(grad: Tensor, weight: Tensor, *terms: Tensor) -> tuple[Tensor, ...]:
+        by_run = grad.transpose(0, 1)
+        d_weight = torch.empty_like(weight, memory_format=torch.contiguous_format)
+        d_terms = []
+        for k, term in enumerate(terms):
+            d_weight[:, k] = torch.bmm(term.permute(1, 2, 0), by_run)
+            d_term = torch.empty(term.shape, dtype=term.dtype, device=term.device)
+            torch.bmm(by_run, weight[:, k].mT, out=d_term.transpose(0, 1))
+            d_terms.append(d_term)
+        return d_weight, *d_terms
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        batch = info.batch_size
+        run_dims = (1, 0, *[1] * (len(inputs) - 2))
+        joined = _joined(batch, in_dims, inputs, run_dims)
+        parts = _LinearGradient.apply(*joined)
+        return _separate(parts, batch, run_dims[1:]), run_dims[1:]

@@ -1,0 +1,118 @@
+"""Deep residual networks against the same networks written with PyG's layers."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from conftest import random_graph
+from torch import Tensor, nn
+from torch_geometric.data import Data
+from torch_geometric.nn import GCNConv, SAGEConv
+
+from nfgnn.errors import UserError
+from nfgnn.nn import find_model
+from nfgnn.training import RunConfig, fit
+
+N = 40
+WIDTH = 16
+
+
+def plain_network(model: nn.Module, convs: list[nn.Module], x: Tensor, edges: Tensor) -> Tensor:
+    """The residual network in evaluation, with the weights of ``model``."""
+    h = F.gelu(model.lin_in(x) + model.in_bias)
+    states = [h]
+    for block, conv in zip(model.blocks, convs):
+        y = F.layer_norm(h, (WIDTH,), block.gamma, block.beta)
+        hidden = F.gelu(conv(y, edges) + block.bias)
+        h = h + hidden @ block.weight[0] + block.out_bias
+        states.append(h)
+    if model.jumping == "mean":
+        h = torch.stack(states).mean(0)
+    return model.lin_out(F.layer_norm(h, (WIDTH,), model.gamma, model.beta))
+
+
+def randomised(name: str, **settings: object) -> nn.Module:
+    torch.manual_seed(0)
+    model = find_model(name).model(5, 3, hidden_channels=WIDTH, num_layers=3, **settings).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+@pytest.mark.parametrize("jumping", ["last", "mean"])
+def test_sage_and_nfnet_equal_pyg(jumping: str) -> None:
+    edges = random_graph(N, 0.1, 0)
+    x = torch.randn(N, 5)
+    model = randomised("ResidualSAGE", jumping=jumping)
+    convs = []
+    for block in model.blocks:
+        conv = SAGEConv(WIDTH, WIDTH, bias=False)
+        conv.lin_r.weight.data = block.conv.weight[0].T
+        conv.lin_l.weight.data = block.conv.weight[1].T
+        convs.append(conv)
+    expected = plain_network(model, convs, x, edges)
+    torch.testing.assert_close(model(x, edges), expected, rtol=1e-4, atol=1e-4)
+    same = randomised("NFNet", operator="mean", jumping=jumping)
+    same.load_state_dict(model.state_dict())
+    torch.testing.assert_close(same(x, edges), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_gcn_equals_pyg() -> None:
+    edges = random_graph(N, 0.1, 0)
+    x = torch.randn(N, 5)
+    model = randomised("ResidualGCN")
+    convs = []
+    for block in model.blocks:
+        conv = GCNConv(WIDTH, WIDTH, bias=False)
+        conv.lin.weight.data = block.conv.weight[0].T
+        convs.append(conv)
+    expected = plain_network(model, convs, x, edges)
+    torch.testing.assert_close(model(x, edges), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_dropout_has_the_right_mean_and_is_off_in_evaluation() -> None:
+    edges = random_graph(N, 0.1, 0)
+    x = torch.randn(N, 5)
+    model = randomised("NFNet", dropout=0.5)
+    assert torch.equal(model(x, edges), model(x, edges))
+    model.train()
+    assert not torch.equal(model(x, edges), model(x, edges))
+
+
+def small_data() -> Data:
+    torch.manual_seed(0)
+    y = torch.arange(N) % 2
+    x = torch.randn(N, 5) + y[:, None]
+    train = torch.arange(N) < N // 2
+    edges = random_graph(N, 0.1, 0)
+    return Data(
+        x=x, edge_index=edges, y=y, num_classes=2, train_mask=train, val_mask=~train, name="small"
+    )
+
+
+def test_half_precision_trains_almost_as_float32() -> None:
+    data = small_data()
+    losses = {}
+    for precision in ("float32", "bfloat16"):
+        settings = {"hidden_channels": WIDTH, "epochs": 15, "patience": 15, "dropout": 0.0}
+        config = RunConfig.resolve(
+            "NFNet", {**settings, "precision": precision}, None, None, "none"
+        )
+        torch.manual_seed(0)
+        model = config.build(5, 2)
+        history = fit(model, data, config.training)
+        assert model.in_bias.dtype == torch.float32
+        losses[precision] = history.train_loss
+    assert losses["float32"] != losses["bfloat16"]
+    assert losses["bfloat16"][-1] < 0.5 * losses["bfloat16"][0]
+    torch.testing.assert_close(
+        torch.tensor(losses["bfloat16"][:3]),
+        torch.tensor(losses["float32"][:3]),
+        rtol=0.1,
+        atol=0.1,
+    )
+
+
+def test_models_without_half_precision_refuse_it() -> None:
+    config = RunConfig.resolve("GCN", {"precision": "bfloat16"}, None, None, "none")
+    with pytest.raises(UserError, match="float32 only"):
+        config.build(5, 2)
