@@ -10,7 +10,7 @@ from nfgnn.cli._print import print_json
 from nfgnn.errors import UserError, writing
 
 app = typer.Typer()
-_ITEMS = options.Choice("item", (*names.ITEMS, "mixed-patterns", "figures", "all"))
+_ITEMS = options.Choice("item", (*names.ITEMS, "mixed-patterns", "node-gates", "figures", "all"))
 _PRESETS = options.Choice("preset", ("best", "paper"))
 
 
@@ -134,6 +134,7 @@ def reproduce(
         write_tables,
     )
     from nfgnn.paper.studies.mixed_patterns import write_mixed_patterns
+    from nfgnn.paper.studies.node_gate_report import write_node_gates
     from nfgnn.progress import Progress
     from nfgnn.training import (
         Executor,
@@ -197,6 +198,14 @@ def reproduce(
             result["items"].append({"item": "mixed-patterns", "files": [str(f) for f in study]})
             if not json_:
                 print(study[1].read_text(encoding="utf-8"))
+        if "node-gates" in wanted:
+            with Progress("node-gates") as progress:
+                study = write_node_gates(
+                    out, columns, root, device, progress, from_records, overwrite
+                )
+            result["items"].append({"item": "node-gates", "files": [str(f) for f in study]})
+            if not json_:
+                print(study[0].read_text(encoding="utf-8"))
         if "figures" in wanted:
             with Progress("figures") as progress:
                 figures = write_figures(

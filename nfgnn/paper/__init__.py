@@ -7,8 +7,9 @@
 - Figures: one module each in :mod:`nfgnn.paper.figures`, on graphs and models of
   :mod:`~nfgnn.paper.trained_models`; :mod:`~nfgnn.paper.figure_writer` writes the files.
 - Searches: :mod:`nfgnn.paper.search` has ``nfgnn tune`` and the search of the shipped presets.
-- Studies: :mod:`nfgnn.paper.studies.mixed_patterns`. It also runs as ``python -m``, so it is not
-  imported here.
+- Studies: :mod:`nfgnn.paper.studies.mixed_patterns`, which also runs as ``python -m``, so it is not
+  imported here; and the study of node gates, with a plan, runs, outcomes and a report
+  (:mod:`nfgnn.paper.studies.node_gate_report`).
 
 All of them train through :func:`nfgnn.training.execute`.
 """

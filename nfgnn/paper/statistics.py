@@ -1,4 +1,4 @@
-"""Paired tests, and their correction for being many.
+"""Paired tests, and their corrections for overlapping splits and for being many.
 
 The mean and its 95 % interval come from :func:`nfgnn.training.metrics.summarise` (Student's t).
 """
@@ -39,6 +39,40 @@ def paired(a: Sequence[float], b: Sequence[float]) -> Comparison:
         return Comparison(mean, 0.0, 1.0 if abs(mean) < 1e-12 else 0.0, runs)
     p = 2 * t.sf(abs(mean) * runs**0.5 / std, runs - 1)
     return Comparison(mean, summary["ci95"], float(p), runs)
+
+
+def paired_overlapping(a: Sequence[float], b: Sequence[float], test_to_train: float) -> float:
+    r"""Return the p-value of the paired t-test, corrected for splits that share nodes.
+
+    Training sets of several splits of one graph overlap, so the differences are correlated and
+    :func:`paired` is too optimistic. Nadeau and Bengio (2003, Inference for the Generalization
+    Error) replace the variance :math:`s_d^2 / n` of the mean by
+    :math:`(1/n + n_{test} / n_{train})\, s_d^2`.
+
+    Args:
+        a, b: scores on the same splits in one order, at least two of them.
+        test_to_train: number of test nodes per training node.
+    """
+    from scipy.stats import t
+
+    assert len(a) == len(b), "paired scores come from the same splits"
+    runs = len(a)
+    summary = summarise([x - y for x, y in zip(a, b)])
+    if summary["std"] < 1e-12:
+        return 1.0 if abs(summary["mean"]) < 1e-12 else 0.0
+    deviation = summary["std"] * (1 / runs + test_to_train) ** 0.5
+    return float(2 * t.sf(abs(summary["mean"]) / deviation, runs - 1))
+
+
+def signed_rank(a: Sequence[float], b: Sequence[float]) -> float:
+    """Return the two-sided p-value of Wilcoxon's signed-rank test, 1 if all pairs are equal."""
+    from scipy.stats import wilcoxon
+
+    # Scores have six decimals, so differences that only differ by rounding errors are ties.
+    differences = [round(x - y, 9) for x, y in zip(a, b)]
+    if not any(differences):
+        return 1.0
+    return float(wilcoxon(differences).pvalue)
 
 
 def holm(p: Sequence[float]) -> list[float]:

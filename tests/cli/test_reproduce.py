@@ -40,3 +40,17 @@ def test_a_table_without_any_number_is_refused(call, tmp_path: Path) -> None:
     assert out == ""
     assert "no run of 'own' was possible, so no table is written" in err
     assert not list((tmp_path / "results").glob("*.md"))
+
+
+def test_the_study_of_node_gates_refuses_unknown_graphs_and_missing_runs(
+    call, tmp_path: Path
+) -> None:
+    study = ("reproduce", "node-gates", "--from-records", "--out", "results")
+    status, _, err = call(*study, "--datasets", "karate")
+    assert status == 2
+    assert "no graph of the study of node gates 'karate'" in err
+    status, out, err = call(*study, "--datasets", "mixed")
+    assert status == 2
+    assert out == ""
+    assert "no report run of the study is recorded" in err
+    assert not list((tmp_path / "results").glob("*.md"))

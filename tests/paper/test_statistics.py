@@ -5,9 +5,9 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import t, ttest_rel
+from scipy.stats import t, ttest_rel, wilcoxon
 
-from nfgnn.paper.statistics import Comparison, holm, paired
+from nfgnn.paper.statistics import Comparison, holm, paired, paired_overlapping, signed_rank
 from nfgnn.training.metrics import summarise
 
 scores = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30)
@@ -32,6 +32,25 @@ def test_constant_differences_and_single_runs() -> None:
     assert paired([0.5, 0.6], [0.5, 0.6]) == Comparison(0.0, 0.0, 1.0, 2)
     assert paired([0.5, 0.75], [0.25, 0.5]) == Comparison(0.25, 0.0, 0.0, 2)
     assert paired([0.5], [0.25]) == Comparison(0.25, None, None, 1)
+
+
+def test_the_test_for_overlapping_splits_by_hand() -> None:
+    a, b = [0.52, 0.55, 0.53, 0.58], [0.50, 0.51, 0.52, 0.53]
+    # Differences 0.02, 0.04, 0.01, 0.05: mean 0.03, variance 0.001 / 3.
+    statistic = 0.03 / ((1 / 4 + 0.5) * 0.001 / 3) ** 0.5
+    assert paired_overlapping(a, b, 0.5) == pytest.approx(2 * t.sf(statistic, 3))
+    # Without overlap it is the paired test.
+    assert paired_overlapping(a, b, 0.0) == pytest.approx(paired(a, b).p)
+    assert paired_overlapping(a, a, 0.5) == 1.0
+    assert paired_overlapping([0.5, 0.75], [0.25, 0.5], 0.5) == 0.0
+
+
+def test_the_signed_rank_test_is_scipys() -> None:
+    a, b = [0.52, 0.55, 0.53, 0.58, 0.40], [0.50, 0.51, 0.52, 0.53, 0.43]
+    assert signed_rank(a, b) == pytest.approx(wilcoxon([2, 4, 1, 5, -3]).pvalue)
+    assert signed_rank(a, a) == 1.0
+    # All ten pairs in one direction: 2 of 1024 sign patterns are as extreme.
+    assert signed_rank([0.1 * i for i in range(1, 11)], [0.0] * 10) == pytest.approx(2 / 1024)
 
 
 def test_the_interval_is_students() -> None:
