@@ -190,6 +190,20 @@ def pickle_content(rng: random.Random, path: Path) -> None:
     path.write_bytes(pickle.dumps(changed, protocol=rng.choice([0, 1, 2, 4, 5])))
 
 
+def split_nodes(rng: random.Random, path: Path) -> None:
+    """Change a split in a pickled array of dictionaries."""
+    splits = list(np.load(path, allow_pickle=True))
+    split = dict(rng.choice(splits))
+    key = rng.choice(list(split))
+    tensor = torch.from_numpy(split[key].copy())
+    changes = [change_array(rng, split[key]), tensor, hostile_tensor(rng, tensor), None, [1, 2], {}]
+    split[key] = rng.choice(changes)
+    if rng.random() < 0.1:
+        del split[key]
+    splits[0] = rng.choice([split, split, split, Payload(path, rng.randrange(20)), 3])
+    np.save(path, np.array(splits, dtype=object), allow_pickle=True)
+
+
 def pickle_payload(rng: random.Random, path: Path) -> None:
     """Write a pickle that runs code, recurses without end or repeats itself."""
     payload = Payload(path, rng.randrange(20))
@@ -232,6 +246,7 @@ SAFETENSORS: dict[str, Mutation] = {
 MAT: dict[str, Mutation] = {"change an array": mat_array}
 PICKLE: dict[str, Mutation] = {"change the content": pickle_content, "payload": pickle_payload}
 NPY: dict[str, Mutation] = {"change the array": npy_array}
+SPLITS: dict[str, Mutation] = {"change a split": split_nodes, "payload": pickle_payload}
 
 
 def _other_type(rng: random.Random, array: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
-from .array_mutations import MAT, NPY, NPZ, PICKLE, SAFETENSORS, TENSORS, tensor_payload
+from .array_mutations import MAT, NPY, NPZ, PICKLE, SAFETENSORS, SPLITS, TENSORS, tensor_payload
 from .byte_mutations import BYTE_MUTATIONS, mutate_bytes
 from .path_mutations import PATH_MUTATIONS
 from .text_mutations import BOMB, DATABASE, JSON, PARQUET, TABLE, TOML, Mutation
@@ -45,6 +45,8 @@ def mutate_file(rng: random.Random, path: Path, other: Path) -> str:
     content = CONTENT.get(path.suffix, {})
     if path.name.startswith("ind.") and path.suffix != ".index":
         content = PICKLE
+    elif path.name.endswith("-splits.npy"):
+        content = SPLITS
     share = rng.random()
     if content and share < 0.5:
         name = rng.choice(sorted(content))

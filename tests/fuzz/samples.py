@@ -35,7 +35,9 @@ RAW = (
     "chameleon-filtered",
     "reed98",
     "genius",
+    "twitch-gamers",
     "ogbn-arxiv",
+    "arxiv-year",
     "ogbn-papers100m",
 )
 """One registered data set for each layout of raw files."""
