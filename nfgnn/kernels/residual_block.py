@@ -5,6 +5,8 @@ matrix. Parameters are ``[runs, width]``. A program works on rows of one run. Su
 taken in parts, which are added up in a fixed order.
 """
 
+from collections.abc import Sequence
+
 import torch
 import triton
 import triton.language as tl
@@ -152,6 +154,64 @@ def _residual_gradient_kernel(
     tl.store(sums + place + 2 * runs * width, tl.sum(sum_bias, 0), mask=inside)
 
 
+@triton.jit
+def _weight_gradient_kernel(
+    x, grad, parts, n, inputs, outputs, x_row, x_run, runs, number, terms,
+    ROWS: tl.constexpr, INPUTS: tl.constexpr, OUTPUTS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Compute Xᵀ G of one run over some of the rows, for a tile of inputs and outputs."""
+    program = tl.program_id(0)
+    run = tl.program_id(1)
+    tiles = tl.cdiv(outputs, OUTPUTS)
+    i = tl.program_id(2) // tiles * INPUTS + tl.arange(0, INPUTS)
+    o = tl.program_id(2) % tiles * OUTPUTS + tl.arange(0, OUTPUTS)
+    total = tl.zeros((INPUTS, OUTPUTS), tl.float32)
+    for block in range(program, tl.cdiv(n, ROWS), tl.num_programs(0)):
+        row = (block * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+        inside = row < n
+        values = tl.load(
+            x + row[None, :] * x_row + run * x_run + i[:, None],
+            mask=inside[None, :] & (i < inputs)[:, None],
+            other=0.0,
+        )
+        d = tl.load(
+            grad + (row * runs + run)[:, None] * outputs + o[None, :],
+            mask=inside[:, None] & (o < outputs)[None, :],
+            other=0.0,
+        )
+        total = tl.dot(values, d, total, input_precision=PRECISION)
+    # Parts are [programs, runs, terms, inputs, outputs].
+    part = ((program * runs + run) * terms + number).to(tl.int64) * inputs * outputs
+    mask = (i < inputs)[:, None] & (o < outputs)[None, :]
+    tl.store(parts + part + i[:, None] * outputs + o[None, :], total, mask=mask)
+
+
+def weight_gradient(grad: Tensor, terms: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
+    """Return the gradient T_kᵀ G of the weights of every order, ``[runs, K + 1, in, out]``.
+
+    A matrix product with so few outputs would occupy a single multiprocessor per run, so many
+    programs share the rows.
+    """
+    n, runs, outputs = grad.shape
+    inputs = terms[0].shape[-1]
+    block_inputs = min(128, _padded(inputs))
+    block_outputs = min(128, _padded(outputs))
+    tiles = triton.cdiv(inputs, block_inputs) * triton.cdiv(outputs, block_outputs)
+    rows = 64 if grad.dtype == torch.bfloat16 else 32
+    programs = max(1, min(int(triton.cdiv(n, rows)), 264 // (runs * tiles)))
+    parts = torch.empty(
+        (programs, runs, len(terms), inputs, outputs), dtype=torch.float32, device=grad.device
+    )
+    for number, term in enumerate(terms):
+        _weight_gradient_kernel[(programs, runs, tiles)](
+            term, grad, parts, n, inputs, outputs, term.stride(0), term.stride(1), runs,
+            number, len(terms), rows, block_inputs, block_outputs,
+            "tf32" if grad.dtype == torch.bfloat16 else "tf32x3",
+            num_warps=8 if block_inputs * block_outputs >= 8192 else 4,
+        )  # fmt: skip
+    return parts.sum(0).to(dtype)
+
+
 def activate(
     u: Tensor, bias: Tensor, rates: Tensor | None, seeds: Tensor | None, salt: int
 ) -> Tensor:
@@ -238,9 +298,13 @@ def residual_norm_gradient(
 
 def _shape(width: int) -> tuple[int, int, int]:
     """Return rows of a block, padded width and warps."""
-    padded = max(16, int(triton.next_power_of_2(width)))
+    padded = _padded(width)
     rows = max(1, _VALUES // padded)
     return rows, padded, 4
+
+
+def _padded(size: int) -> int:
+    return max(16, int(triton.next_power_of_2(size)))
 
 
 def _programs(n: int, rows: int, runs: int) -> int:

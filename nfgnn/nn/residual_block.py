@@ -101,15 +101,16 @@ def residual_norm(
     return h, normed * gamma + beta
 
 
-def linear(terms: Sequence[Tensor], weight: Tensor) -> Tensor:
+def linear(terms: Sequence[Tensor], weight: Tensor, constant: bool = False) -> Tensor:
     r"""Return :math:`\sum_k T_k W_k`, ``[n, out_channels]``.
 
     Args:
         terms: K + 1 matrices ``[n, in_channels]``.
         weight: ``[K + 1, in_channels, out_channels]``.
+        constant: whether the terms have no gradient.
     """
     if is_fused(terms[0]):
-        out: Tensor = _Linear.apply(weight[None], *(term[:, None] for term in terms))
+        out: Tensor = _Linear.apply(constant, weight[None], *(term[:, None] for term in terms))
         return out.squeeze(1)
     products = [term @ own for term, own in zip(terms, weight.unbind(0), strict=True)]
     total = products[0]
@@ -311,7 +312,7 @@ class _Linear(Function):
     """Σ_k T_k W_k for weights ``[runs, K + 1, in, out]`` and terms ``[n, runs, in]``."""
 
     @staticmethod
-    def forward(weight: Tensor, *terms: Tensor) -> Tensor:
+    def forward(constant: bool, weight: Tensor, *terms: Tensor) -> Tensor:
         n, runs, _ = terms[0].shape
         out = terms[0].new_empty(n, runs, weight.shape[-1])
         # Products write to the layout [n, runs, width] through a view.
@@ -322,30 +323,40 @@ class _Linear(Function):
         return out
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs)
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.constant, *tensors = inputs
+        ctx.save_for_backward(*tensors)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        gradients: tuple[Tensor, ...] = _LinearGradient.apply(grad, *ctx.saved_tensors)
-        return gradients
+        weight, *terms = ctx.saved_tensors
+        d_weight, *d_terms = _LinearGradient.apply(ctx.constant, grad, weight, *terms)
+        if ctx.constant:
+            return None, d_weight, *[None] * len(terms)
+        return None, d_weight, *d_terms
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> tuple[Tensor, int]:
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], constant: bool, *inputs: Tensor
+    ) -> tuple[Tensor, int]:
         batch = info.batch_size
-        joined = _joined(batch, in_dims, inputs, (0, *[1] * (len(inputs) - 1)))
-        return _separate([_Linear.apply(*joined)], batch, (1,))[0], 1
+        joined = _joined(batch, in_dims[1:], inputs, (0, *[1] * (len(inputs) - 1)))
+        return _separate([_Linear.apply(constant, *joined)], batch, (1,))[0], 1
 
 
 @fast_apply
 class _LinearGradient(Function):
     @staticmethod
-    def forward(grad: Tensor, weight: Tensor, *terms: Tensor) -> tuple[Tensor, ...]:
+    def forward(constant: bool, grad: Tensor, weight: Tensor, *terms: Tensor) -> tuple[Tensor, ...]:
+        from nfgnn.kernels import residual_block as kernel
+
+        grad = grad.contiguous()
+        d_weight = kernel.weight_gradient(grad, terms, weight.dtype)
+        if constant:
+            return (d_weight,)
         by_run = grad.transpose(0, 1)
-        d_weight = torch.empty_like(weight, memory_format=torch.contiguous_format)
         d_terms = []
         for k, term in enumerate(terms):
-            d_weight[:, k] = torch.bmm(term.permute(1, 2, 0), by_run)
             d_term = torch.empty(term.shape, dtype=term.dtype, device=term.device)
             torch.bmm(by_run, weight[:, k].mT, out=d_term.transpose(0, 1))
             d_terms.append(d_term)
@@ -357,10 +368,11 @@ class _LinearGradient(Function):
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor
+        info: Any, in_dims: tuple[int | None, ...], constant: bool, *inputs: Tensor
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         batch = info.batch_size
         run_dims = (1, 0, *[1] * (len(inputs) - 2))
-        joined = _joined(batch, in_dims, inputs, run_dims)
-        parts = _LinearGradient.apply(*joined)
-        return _separate(parts, batch, run_dims[1:]), run_dims[1:]
+        joined = _joined(batch, in_dims[1:], inputs, run_dims)
+        parts = _LinearGradient.apply(constant, *joined)
+        out_dims = run_dims[1 : len(parts) + 1]
+        return _separate(parts, batch, out_dims), out_dims

@@ -104,6 +104,7 @@ def all_kernels() -> None:
             residual_block.activate_gradient(nodes, nodes, own, *drawn, 2)
             residual_block.residual_norm(h, nodes, own, *drawn, 2, own, own, 1e-5)
             residual_block.residual_norm_gradient(h, nodes, h, *drawn, 2, own, True, 1e-5)
+        residual_block.weight_gradient(nodes, [nodes, nodes], dtype)
         residual_block.residual_norm(h, None, None, None, None, 2, own, own, 1e-5)
         residual_block.residual_norm_gradient(None, nodes, h, None, None, 2, own, False, 1e-5)
     y, long = torch.randint(5, (37,)), torch.zeros(3, dtype=torch.long)

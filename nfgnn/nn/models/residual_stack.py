@@ -135,6 +135,6 @@ class ResidualStack(NodeModel):
         """Return X W_in, in the precision of the weights."""
         weight = self.lin_in.weight
         if isinstance(x, Tensor) and x.layout == torch.strided:
-            return linear([x.to(weight.dtype)], weight.T[None])
+            return linear([x.to(weight.dtype)], weight.T[None], constant=True)
         matrix = x if isinstance(x, CSR) else CSR.from_tensor(x)
         return (matrix @ weight.T.to(matrix.values.dtype)).to(weight.dtype)
