@@ -167,6 +167,7 @@ SETTINGS: dict[str, Declaration] = {
     "num_stacks": _COUNT,
     "heads": _COUNT,
     "out_heads": _COUNT,
+    "ffn_channels": _WIDTH,
     "batch_norm": Flag(),
     "dropout": _BELOW_ONE,
     "filter_dropout": _BELOW_ONE,
@@ -192,6 +193,7 @@ SETTINGS: dict[str, Declaration] = {
     "enhance": _SCALE,
     "self_loop": _SCALE,
     "pretrain_epochs": _EPOCHS,
+    "damping": Number(0, 100),
 }
 """Declarations of the settings of the training and of the models of this package."""
 

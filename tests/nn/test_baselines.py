@@ -188,6 +188,7 @@ def test_link_is_linear_in_the_rows_of_the_adjacency(graph: tuple[Tensor, Tensor
 )
 def test_weights_per_node_belong_to_one_graph(name: str, settings: dict[str, Any]) -> None:
     model = baseline(name, num_nodes=N, **settings)
+    assert model.weights_per_node
     with pytest.raises(UserError, match="it has 30 nodes, this graph has 10"):
         model(torch.randn(10, FEATURES), random_graph(10, 0.5, 0))
 
@@ -296,6 +297,69 @@ def test_fsgnn_has_a_gradient_for_the_features(graph: tuple[Tensor, Tensor]) -> 
     model = baseline("FSGNN", hidden_channels=4, K=2)
     model(x, edge_index)
     assert torch.autograd.gradcheck(model, (x.clone().requires_grad_(), edge_index))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("basis", ["monomial", "chebyshev", "bernstein"])
+def test_polyformer_is_its_formula_node_by_node(
+    graph: tuple[Tensor, Tensor], basis: str, sparse: bool
+) -> None:
+    x, edge_index = graph
+    weight = random_symmetric_weight(edge_index)
+    K, heads, width = 4, 2, 6
+    sizes = {"hidden_channels": width, "heads": heads, "ffn_channels": 5, "num_layers": 2}
+    model = baseline("PolyFormer", K=K, basis=basis, damping=1.5, **sizes)
+    s, U = torch.linalg.eigh(normalised(adjacency(edge_index, N, weight) + torch.eye(N)))
+    values = {
+        "monomial": [s**k for k in range(K + 1)],
+        "chebyshev": [torch.cos(k * torch.arccos(-s.clamp(-1, 1))) for k in range(K + 1)],
+        "bernstein": [
+            comb(K, k) * ((1 + s) / 2) ** (K - k) * ((1 - s) / 2) ** k for k in range(K + 1)
+        ],
+    }[basis]
+    terms = torch.stack([U @ (value[:, None] * (U.T @ x)) for value in values])
+
+    def layer_norm(token: Tensor, norm: nn.LayerNorm) -> Tensor:
+        centred = token - token.mean()
+        return centred / (centred.square().mean() + norm.eps).sqrt() * norm.weight + norm.bias
+
+    def attend(tokens: list[Tensor], layer: Any) -> list[Tensor]:
+        normed = [layer_norm(token, layer.norm) for token in tokens]
+        updates = [torch.zeros(width) for _ in tokens]
+        hidden = []
+        for k, token in enumerate(normed):
+            inner = (token @ layer.weight1[k] + layer.bias1[k, 0]).relu()
+            hidden.append(inner @ layer.weight2[k] + layer.bias2[k, 0])
+        for head in range(heads):
+            part = slice(head * width // heads, (head + 1) * width // heads)
+            for j, update in enumerate(updates):
+                for k, value in enumerate(normed):
+                    query = (layer.query.weight @ hidden[j])[part]
+                    key = (layer.key.weight @ hidden[k])[part]
+                    share = torch.tanh(query @ key / (width / heads) ** 0.5)
+                    update[part] += share * layer.scale[head, k] / (k + 1) ** 1.5 * value[part]
+        return [token + update for token, update in zip(tokens, updates)]
+
+    expected = []
+    with torch.no_grad():
+        for node in range(N):
+            tokens = [model.lin.weight @ terms[k, node] + model.lin.bias for k in range(K + 1)]
+            for attention, feed_forward in zip(model.prop, model.feed_forwards):
+                tokens = attend(tokens, attention)
+                for k, token in enumerate(tokens):
+                    inner = feed_forward.lin1(layer_norm(token, feed_forward.norm))
+                    gelu = inner * (1 + torch.erf(inner / 2**0.5)) / 2
+                    tokens[k] = token + feed_forward.lin2(gelu)
+            first, last = model.mlp.lins
+            expected.append(last(first(sum(tokens)).relu()))
+        features = x.to_sparse_csr() if sparse else x
+        out = model(features, edge_index, weight)
+    torch.testing.assert_close(out, torch.stack(expected))
+
+
+def test_polyformer_refuses_heads_that_do_not_divide_the_width() -> None:
+    with pytest.raises(ValueError, match="hidden_channels must be a multiple of heads, 3"):
+        baseline("PolyFormer", hidden_channels=64, heads=3)
 
 
 @pytest.mark.parametrize("self_loop", [0.0, 1.5])

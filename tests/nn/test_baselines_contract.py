@@ -75,7 +75,9 @@ def test_every_parameter_is_trained(name: str, data: Data) -> None:
     assert all(p.grad is not None for p in model.parameters() if p.requires_grad)
 
 
-@pytest.mark.parametrize("name", sorted(set(MODELS) - {"LINK", "LINKX"}))  # weights of nodes
+@pytest.mark.parametrize(
+    "name", [name for name, entry in MODELS.items() if not entry.model.weights_per_node]
+)
 def test_the_order_of_nodes_does_not_matter(name: str, data: Data) -> None:
     model, order = build(name), torch.randperm(N, generator=torch.Generator().manual_seed(1))
     moved = torch.empty_like(order).scatter_(0, order, torch.arange(N))[data.edge_index]

@@ -60,6 +60,7 @@ class ACMGCN(NodeModel):
         super().__init__()
         if structure and num_nodes is None:
             raise ValueError("structure needs num_nodes")
+        self.weights_per_node = structure
         self.num_nodes = num_nodes if structure else None
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.layers = nn.ModuleList(_Mixture(a, b, self.num_nodes) for a, b in pairwise(widths))

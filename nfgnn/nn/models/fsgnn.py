@@ -8,10 +8,8 @@ from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.nn.propagated_features import computed_once
 from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
-from nfgnn.tensor_cache import TensorCache
-
-_CACHE = TensorCache()
 
 
 @register_model(
@@ -87,7 +85,9 @@ class FSGNN(NodeModel):
         plain = scaled_laplacian(edge_index, edge_weight, n)
         looped = scaled_laplacian(edge_index, edge_weight, n, self_loops=True)
         if isinstance(x, Tensor) and x.layout == torch.strided:
-            hops = _cached_hops(x, plain, looped, self.K)
+            hops = computed_once(
+                x, (plain, looped), self.K, lambda: _hops(x, plain, looped, self.K)
+            )
             transformed = [lin(hop) for lin, hop in zip(self.linear_maps(), (x, *hops))]
         else:
             transformed = self._transformed_first(x, plain, looped)
@@ -138,23 +138,8 @@ def _powers(signals: list[Tensor], operator: ScaledLaplacian) -> list[Tensor]:
     return powers
 
 
-def _cached_hops(
-    x: Tensor, plain: ScaledLaplacian, looped: ScaledLaplacian, K: int
-) -> tuple[Tensor, ...]:
-    """Return the hops of dense features from 1 on, cached for the life of features and graph."""
-    if x.requires_grad:
-        return _hops(x, plain, looped, K)
-
-    def make() -> tuple[Tensor, ...]:
-        # Hops that an evaluation computes first must be usable in training.
-        with torch.inference_mode(False), torch.no_grad():
-            return _hops(x, plain, looped, K)
-
-    graph = (plain.indices, plain.weight, looped.indices, looped.weight)
-    return _CACHE.lookup((x, *graph), K, make)
-
-
 def _hops(x: Tensor, plain: ScaledLaplacian, looped: ScaledLaplacian, K: int) -> tuple[Tensor, ...]:
+    """Return the hops of dense features from 1 on, first those without self-loops."""
     hops = []
     for operator in (plain, looped):
         hop = x

@@ -63,6 +63,16 @@ _STRUCTURES: dict[str, Space] = {
         "K": (2, 3, 5, 8),
         "normalize": (True, False),
     },
+    "PolyFormer": {
+        "hidden_channels": (32, 64, 128, 256),
+        "num_layers": (1, 2),
+        "heads": (1, 2, 4, 8, 16),
+        "ffn_channels": (32, 64, 128, 256),
+        "damping": (0.0, 1.0, 1.5, 2.0),
+        "K": (2, 4, 6, 8, 10),
+        "basis": ("monomial", "chebyshev"),
+        "self_loops": (True, False),
+    },
     "LINKX": {
         "hidden_channels": (32, 64, 128, 256),
         "num_layers": (1, 2, 3),

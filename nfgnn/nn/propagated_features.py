@@ -1,0 +1,41 @@
+"""Propagated features that depend on no parameter, computed once."""
+
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from nfgnn.spectral import ScaledLaplacian
+from nfgnn.tensor_cache import TensorCache
+
+T = TypeVar("T")
+
+_CACHE = TensorCache()
+
+
+def computed_once(
+    x: Tensor, operators: tuple[ScaledLaplacian, ...], options: Hashable, make: Callable[[], T]
+) -> T:
+    """Return what features and graph determine, cached for the life of both.
+
+    Features that require a gradient are propagated anew at every call.
+
+    Args:
+        x: dense features. The value must not contain them, or they would live forever.
+        operators: the operators that propagate them.
+        options: what else determines the value.
+        make: computes the value.
+    """
+    if x.requires_grad:
+        return make()
+
+    def make_constant() -> T:
+        # A value that an evaluation computes first must be usable in training.
+        with torch.inference_mode(False), torch.no_grad():
+            return make()
+
+    tensors: list[Tensor | None] = [x]
+    for operator in operators:
+        tensors += [operator.indices, operator.weight]
+    return _CACHE.lookup(tuple(tensors), options, make_constant)
