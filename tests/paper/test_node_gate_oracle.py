@@ -2,8 +2,9 @@
 
 import torch
 
+from nfgnn.nn import SpectralConv
 from nfgnn.paper.studies import node_gate_plan as plan
-from nfgnn.paper.studies.node_gate_oracle import ORACLE, OracleHeadGate, OracleSpec
+from nfgnn.paper.studies.node_gate_oracle import ORACLE, OracleSpec
 from nfgnn.training import Graph, RecordResults, RunSpec
 
 SETTINGS = {
@@ -39,13 +40,13 @@ def test_nodes_of_one_pattern_share_their_coefficients() -> None:
     data = run().split()
     oracle = OracleSpec.of(run()).classifier("cpu")
     oracle.prepare_fit(data)
-    gates = [part for part in oracle.model_.modules() if isinstance(part, OracleHeadGate)]
-    assert len(gates) == 2
-    for gate in gates:
-        torch.nn.init.normal_(gate.weight)
-        found = gate([], None)  # type: ignore[arg-type]
-        assert torch.equal(found, gate.weight[data.pattern])
-        assert found.shape == (60, 3, 2)
+    convs = [part for part in oracle.model_.modules() if isinstance(part, SpectralConv)]
+    assert len(convs) == 2
+    for conv in convs:
+        torch.nn.init.normal_(conv.gate.weight)
+        _, means = conv(torch.randn(60, 8), data.edge_index, return_coefficients=True)
+        # The layer returns the means over the heads.
+        assert torch.allclose(means, conv.gate.weight.mean(-1)[data.pattern])
 
 
 def test_runs_of_the_oracle_are_records_of_their_own() -> None:

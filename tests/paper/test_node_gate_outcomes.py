@@ -9,10 +9,10 @@ from scipy.stats import ttest_rel
 
 from nfgnn.nn import HEAD_GATES
 from nfgnn.paper.statistics import holm
-from nfgnn.paper.studies import node_gate_outcomes, node_gate_runs
+from nfgnn.paper.studies import node_gate_outcomes
 from nfgnn.paper.studies import node_gate_plan as plan
 from nfgnn.paper.studies.node_gate_outcomes import Outcomes, find_outcomes
-from nfgnn.paper.studies.node_gate_plan import GRAPHS
+from nfgnn.paper.studies.node_gate_plan import GRAPHS, StudyGraph
 from nfgnn.training import Records
 
 NOISE = (0.001, -0.002, 0.0005, 0.0015, -0.001, 0.002, -0.0005, 0.0, 0.0, -0.0015)
@@ -21,8 +21,7 @@ LEVELS = {"none": 0.5, "MLP": 0.4, "oracle": 0.7}
 
 @pytest.fixture
 def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Records]:
-    monkeypatch.setattr(node_gate_runs, "find_fingerprint", lambda name, root, records: name)
-    monkeypatch.setattr(node_gate_runs, "_generated_fingerprint", fingerprint)
+    monkeypatch.setattr(StudyGraph, "fingerprint", fingerprint)
     # With ties SciPy enumerates all sign patterns, which takes long. It is tested elsewhere.
     monkeypatch.setattr(node_gate_outcomes, "signed_rank", lambda a, b: 1.0)
     monkeypatch.setattr(plan, "LAYERS", (2, 4))

@@ -8,9 +8,9 @@ import pytest
 from helpers.node_gate_records import add_report, add_search, fingerprint
 
 from nfgnn.errors import UserError
-from nfgnn.paper.studies import node_gate_outcomes, node_gate_report, node_gate_runs
+from nfgnn.paper.studies import node_gate_outcomes, node_gate_report
 from nfgnn.paper.studies import node_gate_plan as plan
-from nfgnn.paper.studies.node_gate_plan import GRAPHS
+from nfgnn.paper.studies.node_gate_plan import GRAPHS, StudyGraph
 from nfgnn.paper.studies.node_gate_report import write_node_gates
 from nfgnn.training import Records
 
@@ -21,8 +21,7 @@ NAMES = ("texas", "minesweeper", "mixed-10")
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the records of three graphs."""
-    monkeypatch.setattr(node_gate_runs, "find_fingerprint", lambda name, root, records: name)
-    monkeypatch.setattr(node_gate_runs, "_generated_fingerprint", fingerprint)
+    monkeypatch.setattr(StudyGraph, "fingerprint", fingerprint)
     # With ties SciPy enumerates all sign patterns, which takes long. It is tested elsewhere.
     monkeypatch.setattr(node_gate_outcomes, "signed_rank", lambda a, b: 1.0)
     monkeypatch.setattr(plan, "LAYERS", (2, 4))

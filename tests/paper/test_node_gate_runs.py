@@ -4,12 +4,12 @@ import itertools
 import re
 import runpy
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from helpers.node_gate_records import add_search
+from helpers.node_gate_records import add_search, fingerprint
 
 from nfgnn.analysis import local_homophily
 from nfgnn.paper.studies import node_gate_plan as plan
@@ -22,7 +22,9 @@ from nfgnn.paper.studies.node_gate_runs import (
     run_node_gate_study,
     select_winners,
 )
-from nfgnn.training import Graph, Records, RunSpec, open_records
+from nfgnn.training import Failure, Graph, Records, RunSpec, UntilDeadline, open_records
+from nfgnn.training.execution import Batch, OnBatchEpoch, Work
+from nfgnn.training.history import OnEpoch
 from nfgnn.training.run import train_runs
 
 REPOSITORY = Path(__file__).parents[2]
@@ -38,6 +40,27 @@ class SmallGraph(StudyGraph):
 SMALL = SmallGraph("small", plan.GENERATED, "full", crossing=0.1)
 
 
+class FourTrainings(UntilDeadline):
+    """The time is over in the fourth training."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.started = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.started > 3
+
+    def run(
+        self, batches: Sequence[Batch], work: Work, on_epoch: OnBatchEpoch
+    ) -> Iterator[tuple[Batch, list[Any | Failure]]]:
+        def counted(specs: Sequence[RunSpec], on_epoch: OnEpoch | None = None) -> list[Any]:
+            self.started += 1
+            return work(specs, on_epoch)
+
+        return super().run(batches, cast(Work, counted), on_epoch)
+
+
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[Records]:
     with Records(tmp_path / "records.sqlite") as opened:
@@ -47,7 +70,7 @@ def records(tmp_path: Path) -> Iterator[Records]:
 @pytest.fixture
 def _made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Find graphs of hand-made records."""
-    monkeypatch.setattr(node_gate_runs, "find_fingerprint", lambda name, root, records: name)
+    monkeypatch.setattr(StudyGraph, "fingerprint", fingerprint)
 
 
 @pytest.fixture
@@ -125,12 +148,12 @@ def test_an_interrupted_study_resumes_to_the_same_records(
     with Records(tmp_path / "again.sqlite") as again:
         assert len(run_node_gate_study(None, "cpu", again, time_limit=0)) == 1
         assert again.all() == []
-        monkeypatch.setattr(node_gate_runs, "monotonic", itertools.count().__next__)
+        # Every call ends in its fourth training at the latest.
+        monkeypatch.setattr(node_gate_runs, "UntilDeadline", FourTrainings)
         counts = [0]
-        while run_node_gate_study(None, "cpu", again, time_limit=4):
+        while run_node_gate_study(None, "cpu", again, time_limit=1):
             counts.append(len(again.all()))
-        assert len(counts) > 2
-        assert counts == sorted(set(counts))
+        assert counts == [0, 3, 6, 9, 12, 15]
         assert content(again) == content(records)
 
 

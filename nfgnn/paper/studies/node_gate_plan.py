@@ -7,15 +7,16 @@ import itertools
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from nfgnn.data import REGISTRY
 from nfgnn.errors import unknown_name
 from nfgnn.nn import HEAD_GATES
-from nfgnn.paper.find_graph import find_graph
+from nfgnn.paper.find_graph import find_fingerprint, find_graph
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED
-from nfgnn.training import Graph, RunConfig
+from nfgnn.training import Graph, Records, RunConfig
 
 NETWORK = "NFNet"
 NONE = "none"
@@ -100,8 +101,23 @@ class StudyGraph:
     def graph(self, seed: int, root: Path | None) -> Graph:
         """Return the graph of a seed. Only generated graphs differ between seeds."""
         if self.is_generated:
-            return Graph.named(self.dataset, seed=seed, crossing=self.crossing)
+            return _generated_graph(self.dataset, seed, self.crossing)
         return find_graph(self.dataset, root)
+
+    def fingerprint(self, seed: int, records: Records, root: Path | None) -> str | None:
+        """Return the fingerprint of the graph of a seed.
+
+        Without the files of a real graph, it is that of its records; ``None`` if there are none.
+        """
+        if self.is_generated:
+            return self.graph(seed, root).fingerprint
+        return find_fingerprint(self.dataset, root, records)
+
+
+@lru_cache(maxsize=256)
+def _generated_graph(dataset: str, seed: int, crossing: float) -> Graph:
+    """Return the same object for the same arguments, because it keeps its fingerprint."""
+    return Graph.named(dataset, seed=seed, crossing=crossing)
 
 
 def _modern(name: str, family: str = "") -> StudyGraph:

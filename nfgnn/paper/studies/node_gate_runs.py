@@ -4,23 +4,32 @@ Every run is a record of one database, and a recorded run is not repeated, so an
 resumes where it stopped. Several processes may share the database.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import torch
 
 from nfgnn.analysis import accuracy_by_homophily, local_homophily
-from nfgnn.paper.find_graph import find_fingerprint
-from nfgnn.paper.search.engine import Evaluator, run_specs, worst_record
+from nfgnn.paper.search.engine import worst_record
 from nfgnn.paper.studies import node_gate_plan as plan
 from nfgnn.paper.studies.node_gate_oracle import ORACLE, OracleConfig, OracleSpec
 from nfgnn.paper.studies.node_gate_plan import StudyGraph
 from nfgnn.progress import Progress
-from nfgnn.training import Record, RecordResults, Records, RunConfig, RunResult, RunSpec
+from nfgnn.training import (
+    Executor,
+    Record,
+    RecordResults,
+    Records,
+    RunConfig,
+    RunResult,
+    RunSpec,
+    UntilDeadline,
+    execute,
+    raise_first,
+)
 
 INTERVALS = 5
 """Equal intervals of local homophily from 0 to 1."""
@@ -54,8 +63,7 @@ def run_node_gate_study(
         graphs: names of graphs of the study; all of them by default.
         device: where to train.
         records: where every run is kept.
-        time_limit: seconds after which no further computation is started. The one that runs then
-            is finished.
+        time_limit: seconds after which training stops. Finished runs are kept.
         root: folder of raw datasets.
         progress: the display.
 
@@ -63,10 +71,10 @@ def run_node_gate_study(
         One line for every graph that is not complete.
     """
     progress = progress or Progress("node-gates", quiet=True)
-    deadline = None if time_limit is None else monotonic() + time_limit
+    executor = UntilDeadline(math.inf if time_limit is None else time_limit)
     unfinished = []
     for graph in plan.find_graphs(graphs):
-        runner = GraphRunner(graph, records, progress, device, root, deadline)
+        runner = GraphRunner(graph, records, executor, progress, device, root)
         if not (runner.search() and runner.report()):
             unfinished.append(f"{graph.name}: the time limit was reached before all runs were made")
     return unfinished
@@ -78,95 +86,79 @@ class GraphRunner:
     Args:
         graph: the graph.
         records: where every run is kept.
+        executor: where runs execute, and until when.
         progress: the display.
         device: where to train.
         root: folder of raw datasets.
-        deadline: value of the monotonic clock after which nothing is started.
     """
 
     def __init__(
         self,
         graph: StudyGraph,
         records: Records,
+        executor: Executor,
         progress: Progress,
         device: str,
         root: Path | None = None,
-        deadline: float | None = None,
     ) -> None:
         self.graph = graph
         self.records = records
+        self.executor = executor
         self.progress = progress
         self.device = device
         self.root = root
-        self.deadline = deadline
 
     def search(self) -> bool:
         """Train all draws, then the finalists. Return whether the time has sufficed."""
-        for settings in plan.draws(self.graph):
+        results = RecordResults(self.records, self.device, score_test=False)
+        specs = []
+        for structure in plan.draws(self.graph):
             # All networks take their turn, so that an interrupted search stays paired.
             for network in plan.networks():
-                configs = [plan.config(network, drawn) for drawn in settings]
-                if not self._evaluate(network, configs, plan.FEW_SEEDS):
-                    return False
+                configs = [plan.config(network, settings) for settings in structure]
+                specs += self._specs(self.graph.protocol, configs, plan.FEW_SEEDS)
+        if not self._train("search, all draws", specs, results):
+            return False
+        specs = []
         for network in plan.networks():
-            for _, config in finalists(self.graph, network, self.records, self.root):
-                if not self._evaluate(network, [config], plan.SEARCH_SEEDS):
-                    return False
-        return True
+            best = finalists(self.graph, network, self.records, self.root)
+            configs = [config for _, config in best]
+            specs += self._specs(self.graph.protocol, configs, plan.SEARCH_SEEDS)
+        return self._train("search, finalists", specs, results)
 
     def report(self) -> bool:
         """Make the report runs of all winners. Return whether the time has sufficed."""
         winners = select_winners(self.graph, self.records, self.root)
+        specs: list[RunSpec] = []
         for protocol in (self.graph.protocol, *self.graph.shifts):
             for network in networks_of(self.graph, protocol):
-                if not self._report(network, protocol, winners):
-                    return False
-        return True
+                config = winner_of(network, winners).config
+                runs = self._specs(protocol, [config], plan.REPORT_SEEDS)
+                if network == ORACLE:
+                    specs += [OracleSpec.of(run) for run in runs]
+                else:
+                    specs += runs
+        return self._train("report", specs, ReportResults(self.records, self.device))
 
-    def _report(self, network: str, protocol: str, winners: dict[str, Winner]) -> bool:
-        config = winner_of(network, winners).config
-        specs = [self._spec(protocol, seed, config) for seed in plan.REPORT_SEEDS]
-        if network == ORACLE:
-            specs = [OracleSpec.of(spec) for spec in specs]
-        results = ReportResults(self.records, self.device)
-        if results.missing(specs) and self._is_late():
-            return False
-        self._start(f"{network}, {protocol}, report", len(specs))
-        diverged = run_specs(specs, results, self.progress, self.device)
-        worst = [worst_record(failure.spec, self.device, True) for failure in diverged]
-        self.records.add(worst)
-        return True
+    def _specs(self, protocol: str, configs: Sequence[RunConfig], seeds: range) -> list[RunSpec]:
+        specs = []
+        for config in configs:
+            for seed in seeds:
+                specs.append(RunSpec(self.graph.graph(seed, self.root), protocol, seed, config))
+        return specs
 
-    def _evaluate(self, network: str, configs: Sequence[RunConfig], seeds: range) -> bool:
-        """Train configurations on search seeds unless the time is over."""
-        complete = all(
-            len(find_runs(self.graph, self.graph.protocol, config, seeds, self.records, self.root))
-            == len(seeds)
-            for config in configs
-        )
-        if complete:
+    def _train(self, stage: str, specs: Sequence[RunSpec], results: RecordResults) -> bool:
+        """Train the runs that are not recorded. Return whether all are recorded then."""
+        missing = results.missing(specs)
+        if not missing:
             return True
-        if self._is_late():
-            return False
-        self._start(f"{network}, search", len(configs) * len(seeds))
-        # Generated graphs differ between seeds.
-        parts = [[seed] for seed in seeds] if self.graph.is_generated else [list(seeds)]
-        for part in parts:
-            graph = self.graph.graph(part[0], self.root)
-            protocol = self.graph.protocol
-            evaluator = Evaluator(graph, protocol, self.records, self.progress, self.device)
-            evaluator.evaluate(configs, part)
-        return True
-
-    def _spec(self, protocol: str, seed: int, config: RunConfig) -> RunSpec:
-        return RunSpec(self.graph.graph(seed, self.root), protocol, seed, config)
-
-    def _is_late(self) -> bool:
-        return self.deadline is not None and monotonic() >= self.deadline
-
-    def _start(self, label: str, runs: int) -> None:
-        self.progress.say(f"{self.graph.name}: {label}, {runs} runs")
-        self.progress.start(runs, runs)
+        self.progress.say(f"{self.graph.name}: {stage}, {len(missing)} runs")
+        failures = execute(missing, results, self.executor, self.progress, self.device)
+        raise_first([failure for failure in failures if not failure.diverged])
+        score_test = results.score_test
+        worst = [worst_record(failure.spec, self.device, score_test) for failure in failures]
+        self.records.add(worst)
+        return not results.missing(specs)
 
 
 class ReportResults(RecordResults):
@@ -302,16 +294,12 @@ def find_runs(
 ) -> Runs:
     """Return the recorded runs of a configuration by seed. Real graphs need not be available."""
     settings = config.to_dict()
-    if graph.is_generated:
-        found: Runs = {}
-        for seed in seeds:
-            fingerprint = _generated_fingerprint(graph, seed)
-            found |= records.find(fingerprint, protocol, settings, [seed])
-        return found
-    known = find_fingerprint(graph.name, root, records)
-    return {} if known is None else records.find(known, protocol, settings, seeds)
-
-
-@lru_cache(maxsize=256)
-def _generated_fingerprint(graph: StudyGraph, seed: int) -> str:
-    return graph.graph(seed, None).fingerprint
+    seeds_of: dict[str, list[int]] = {}
+    for seed in seeds:
+        fingerprint = graph.fingerprint(seed, records, root)
+        if fingerprint is not None:
+            seeds_of.setdefault(fingerprint, []).append(seed)
+    found: Runs = {}
+    for fingerprint, own in seeds_of.items():
+        found |= records.find(fingerprint, protocol, settings, own)
+    return found
