@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 TABLE = ("reproduce", "full", "--datasets", "karate", "--models", "MLP", "--runs", "1")
 
 
@@ -27,6 +29,21 @@ def test_a_folder_of_graphs_makes_a_table_of_their_metrics(call, tmp_path: Path)
     assert len(lines) == 2
     assert all("±" in line for line in lines)
     assert "people: 200 nodes" in out
+
+
+def test_graphs_without_files_have_dashes_beside_published_values(
+    call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NFGNN_DATA", raising=False)
+    table = ("reproduce", "modern", "--datasets", "questions,pokec", "--models", "MLP,GCN")
+    status, out, _ = call(*table, "--from-records", "--out", "results")
+    assert status == 0
+    assert (tmp_path / "results/modern-questions-pokec-mlp-gcn.md").is_file()
+    assert "## Area under the ROC curve" in out
+    assert "## Test accuracy" in out
+    assert out.count("| MLP | – |") == 2
+    assert "| Polynormer | 78.92 | its paper, second hand |" in out
+    assert "| Polynormer | 86.03 | its paper, second hand |" in out
 
 
 def test_a_table_without_any_number_is_refused(call, tmp_path: Path) -> None:
