@@ -49,9 +49,9 @@ def compile_only(self: JITFunction, *args: Any, grid: Any, warmup: bool, **kwarg
 
 
 def all_kernels() -> None:
+    from nfgnn.kernels import attention, residual_block, training_step
     from nfgnn.kernels import fused_mlp as mlp_kernel
     from nfgnn.kernels import recurrence as triton_backend
-    from nfgnn.kernels import residual_block, training_step
     from nfgnn.kernels import term_filter as term_filter_kernel
     from nfgnn.kernels.dropout_mask import kept_values
     from nfgnn.spectral import CSR, scaled_laplacian
@@ -104,6 +104,12 @@ def all_kernels() -> None:
             residual_block.activate_gradient(nodes, nodes, own, *drawn, 2)
             residual_block.residual_norm(h, nodes, own, *drawn, 2, own, own, 1e-5)
             residual_block.residual_norm_gradient(h, nodes, h, *drawn, 2, own, True, 1e-5)
+        scores = torch.randn(40, 6).to(dtype)
+        values = torch.randn(40, 6, 16).to(dtype)
+        pattern = scaled_laplacian(edge_index.clone(), None, 40).adjacency(torch.float32)
+        graph = (pattern.indptr, pattern.indices)
+        means, norm = attention.attend(*graph, scores, scores, values, 0.2)
+        attention.attend_gradient(values, *graph, scores, scores, values, means, norm, 0.2)
         residual_block.weight_gradient(nodes, [nodes, nodes], dtype)
         residual_block.residual_norm(h, None, None, None, None, 2, own, own, 1e-5)
         residual_block.residual_norm_gradient(None, nodes, h, None, None, 2, own, False, 1e-5)
