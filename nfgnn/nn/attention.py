@@ -89,9 +89,16 @@ class _AttentionGradient(Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         from nfgnn.kernels import attention as kernel
 
-        inputs = [value.contiguous() for value in (source, target, values, out, norm)]
         return kernel.attend_gradient(
-            grad.contiguous(), graph.indptr, graph.indices, *inputs, SLOPE
+            grad.contiguous(),
+            graph.indptr,
+            graph.indices,
+            source.contiguous(),
+            target.contiguous(),
+            values.contiguous(),
+            out.contiguous(),
+            norm.contiguous(),
+            SLOPE,
         )
 
     @staticmethod
