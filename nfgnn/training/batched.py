@@ -117,10 +117,13 @@ class BatchedTrainer(Trainer):
 
     def _shared_precision(self) -> torch.dtype:
         """Return the precision of the passes, which all members share."""
-        precisions = {member.config.precision for member in self.members}
-        if len(precisions) != 1:
+        device = self.weights.device
+        halves = {
+            member.config.uses_half_precision(member.model, device) for member in self.members
+        }
+        if len(halves) != 1:
             raise UserError("batched runs must share the setting precision")
-        return torch.bfloat16 if precisions == {"bfloat16"} else self.weights.dtype
+        return torch.bfloat16 if halves == {True} else self.weights.dtype
 
     def _prepare_inputs(self, data: Data) -> None:
         x = data.x

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+import torch
 from torch_geometric.data import Data
 
 from nfgnn.data import require_memory
@@ -81,7 +82,14 @@ class TrainingConfig:
     partitions_per_batch: int = 1
     """Number of parts, drawn anew in every epoch, whose induced subgraph is one mini-batch."""
     precision: str = "float32"
-    """``"bfloat16"`` computes the passes in half precision; weights and optimizer stay float32."""
+    """``"bfloat16"`` computes the passes in half precision; weights and optimizer stay float32.
+    ``"auto"`` does so on a GPU, for models that support it."""
+
+    def uses_half_precision(self, model: NodeModel, device: torch.device) -> bool:
+        """Return whether the passes of a model are computed in bfloat16 on a device."""
+        if self.precision == "auto":
+            return model.half_precision and device.type == "cuda"
+        return self.precision == "bfloat16"
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -186,7 +194,7 @@ class RunConfig:
         """
         where = f"{self.model} with these settings"
         constructor = find_model(self.model).model
-        if self.training.precision != "float32" and not constructor.half_precision:
+        if self.training.precision == "bfloat16" and not constructor.half_precision:
             raise UserError(f"{self.model} is trained in float32 only: leave out the precision")
         sizes = {}
         if "num_nodes" in inspect.signature(constructor).parameters:

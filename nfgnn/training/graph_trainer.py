@@ -83,8 +83,9 @@ class GraphTrainer(Trainer):
 
     def autocast(self) -> torch.autocast:
         """Compute in half precision inside the block if the settings say so."""
-        enabled = self.config.precision == "bfloat16"
-        return torch.autocast(self.train_nodes.device.type, torch.bfloat16, enabled=enabled)
+        device = self.train_nodes.device
+        enabled = self.config.uses_half_precision(self.model, device)
+        return torch.autocast(device.type, torch.bfloat16, enabled=enabled)
 
     def check(self) -> bool:
         return not should_stop(self.costs, self.config.patience)

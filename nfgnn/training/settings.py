@@ -158,7 +158,7 @@ SETTINGS: dict[str, Declaration] = {
     "warmup_epochs": Number(0, 100_000_000, whole=True),
     "partitions": Number(0, 1_000_000, whole=True),
     "partitions_per_batch": Number(1, 1_000_000, whole=True),
-    "precision": Choice(("float32", "bfloat16")),
+    "precision": Choice(("float32", "bfloat16", "auto")),
     # Shape of a model
     "hidden_channels": _WIDTH,
     "num_layers": _COUNT,
