@@ -19,7 +19,8 @@ class History:
     val_accuracy: list[float] = field(default_factory=list)
     seconds: float = 0.0
     loading: dict[str, float] = field(default_factory=dict)
-    """For row batches: ``rows_per_second``, and the share of the time ``waited`` for rows."""
+    """For row batches: ``rows_per_second``, and the share of the time ``waited`` for rows.
+    For parts of a graph: ``edges_kept``, the expected share of the edges in an epoch."""
     restarts: int = 0
     """How many trainings before this one were dead: see :mod:`nfgnn.training.dead_runs`."""
     dead: bool = False

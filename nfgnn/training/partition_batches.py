@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data import partition_graph
+from nfgnn.data import kept_edges, partition_graph
 from nfgnn.errors import UserError
 from nfgnn.nn import NodeModel, Scalable
 from nfgnn.training.config import TrainingConfig
@@ -105,7 +105,10 @@ class PartitionTrainer(GraphTrainer):
         part = data.get("part")
         if part is None:
             part = partition_graph(data.edge_index, data.num_nodes, config.partitions)
-        self.parts = GraphParts(data, part.to(data.x.device))
+        part = part.to(data.x.device)
+        kept = edges_kept(data.edge_index, part, config.partitions_per_batch)
+        self.history.loading = {"edges_kept": kept}
+        self.parts = GraphParts(data, part)
         # The place of training nodes in `train_nodes`, -1 for other nodes.
         self._train_number = torch.full_like(data.y, -1)
         self._train_number[self.train_nodes] = torch.arange(
@@ -170,6 +173,18 @@ class PartitionTrainer(GraphTrainer):
             nodes.append(batch.nodes)
         logits = torch.cat(found)
         return torch.empty_like(logits).index_copy_(0, torch.cat(nodes), logits)
+
+
+def edges_kept(edge_index: Tensor, part: Tensor, per_batch: int) -> float:
+    """Return the expected share of the edges that are in a group, in an epoch of random groups."""
+    num_parts = int(part.max()) + 1
+    within = kept_edges(edge_index, part)
+    if num_parts == 1:
+        return within
+    full_groups, rest = divmod(num_parts, per_batch)
+    pairs = full_groups * per_batch * (per_batch - 1) + rest * (rest - 1)
+    # Two different parts are in the same group with this probability.
+    return within + (1 - within) * pairs / (num_parts * (num_parts - 1))
 
 
 def check_partitions(model: NodeModel, num_nodes: int, config: TrainingConfig) -> None:

@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, permutations
 from typing import Any
 
 import pytest
@@ -13,13 +13,13 @@ from torch_geometric.data import Data
 from torch_geometric.utils import subgraph, to_dense_adj
 
 from nfgnn import NodeClassifier, load_dataset, split
-from nfgnn.data import mixed_graph, partition_graph
+from nfgnn.data import kept_edges, mixed_graph, partition_graph
 from nfgnn.errors import UserError
 from nfgnn.nn import MODELS, NFGNN, NodeModel, Scalable
 from nfgnn.nn.models.gcn import GCN
 from nfgnn.training import Graph, RunConfig, RunSpec, TrainingConfig, batch_size, fit, fit_together
 from nfgnn.training.class_weight import balanced_weights
-from nfgnn.training.partition_batches import GraphParts, PartitionTrainer
+from nfgnn.training.partition_batches import GraphParts, PartitionTrainer, edges_kept
 
 COMPONENTS, SIZE = 4, 30
 CONFIG = TrainingConfig(epochs=6, patience=50, lr=0.02, weight_decay=1e-3)
@@ -193,6 +193,18 @@ def test_groups_are_drawn_anew_in_every_epoch_and_are_reproducible(components: D
     assert drawn[:4] != drawn[4:]
     assert drawn == groups(0)
     assert drawn != groups(1)
+
+
+def test_the_share_of_kept_edges_is_the_mean_over_all_groupings(components: Data) -> None:
+    edge_index = components.edge_index
+    part = partition_graph(edge_index, components.num_nodes, 5)
+    for per_batch in (1, 2, 3, 5, 8):
+        shares = []
+        for order in permutations(range(5)):
+            place = torch.empty(5, dtype=torch.long)
+            place[list(order)] = torch.arange(5) // per_batch
+            shares.append(kept_edges(edge_index, place[part]))
+        assert edges_kept(edge_index, part, per_batch) == pytest.approx(sum(shares) / len(shares))
 
 
 class LittleMemory(GCN):
