@@ -35,6 +35,7 @@ FEATURES = 128
 MODELS = {
     "GCN": {"hidden_channels": 256, "num_layers": 3, "dropout": 0.5, "lr": 0.01},
     "NFGNN": {"hidden_channels": 256, "K": 10, "dropout": 0.5, "lr": 0.01},
+    "NFNet": {"hidden_channels": 128, "num_layers": 8, "dropout": 0.3, "lr": 0.003},
 }
 BATCHES = ((0, 1), (10, 1), (40, 4), (40, 1))
 """Numbers of parts and of parts per batch; 0 parts are the whole graph."""

@@ -169,7 +169,8 @@ class PartitionTrainer(GraphTrainer):
         found = []
         nodes = []
         for batch in self._batches(list(range(self.config.partitions))):
-            found.append(self.model(*batch.inputs))
+            with self.autocast():
+                found.append(self.model(*batch.inputs))
             nodes.append(batch.nodes)
         logits = torch.cat(found)
         return torch.empty_like(logits).index_copy_(0, torch.cat(nodes), logits)

@@ -17,6 +17,7 @@ from nfgnn.data import kept_edges, mixed_graph, partition_graph
 from nfgnn.errors import UserError
 from nfgnn.nn import MODELS, NFGNN, NodeModel, Scalable
 from nfgnn.nn.models.gcn import GCN
+from nfgnn.nn.models.nfnet import NFNet
 from nfgnn.training import Graph, RunConfig, RunSpec, TrainingConfig, batch_size, fit, fit_together
 from nfgnn.training.class_weight import balanced_weights
 from nfgnn.training.partition_batches import GraphParts, PartitionTrainer, edges_kept
@@ -157,6 +158,21 @@ def test_one_part_equals_the_whole_graph_for_a_model_that_shares_passes(karate: 
     expected, _ = fitted(model, karate, CONFIG)
     found, _ = fitted(model, karate, replace(CONFIG, partitions=1))
     assert found.val_loss == pytest.approx(expected.val_loss, rel=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_deep_network_is_trained_on_parts_in_both_precisions(
+    components: Data, precision: str
+) -> None:
+    torch.manual_seed(0)
+    model = NFNet(5, 3, hidden_channels=16, dropout=0.2)
+    config = replace(CONFIG, precision=precision)
+    expected, whole = fitted(model, components, config)
+    found, trained = fitted(model, components, replace(config, partitions=1))
+    assert found.val_loss == expected.val_loss
+    assert all(map(torch.equal, whole.parameters(), trained.parameters()))
+    trainer = PartitionTrainer(trained, components, replace(config, partitions=COMPONENTS))
+    assert torch.allclose(trainer._evaluate_groups(), trainer._evaluate(), atol=1e-5)
 
 
 def test_groups_without_training_nodes_are_skipped(components: Data) -> None:
