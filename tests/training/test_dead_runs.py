@@ -132,6 +132,7 @@ def test_few_updates_are_not_judged() -> None:
     assert not is_dead(short, BALANCED, TrainingConfig())
     # Ten batches per epoch: 200 updates.
     assert is_dead(short, BALANCED, TrainingConfig(batch_size=10))
+    assert is_dead(short, BALANCED, TrainingConfig(partitions=40, partitions_per_batch=4))
 
 
 def test_a_diverged_run_is_dead() -> None:
