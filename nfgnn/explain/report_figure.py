@@ -68,7 +68,7 @@ def _draw_reliability(ax: Any, report: dict[str, Any]) -> None:
     error = report["expected_calibration_error"]
     title = f"Reliability, expected calibration error {error:.3f}"
     ax.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1), ylim=(0, 1.02), title=title)
-    ax.legend()
+    ax.legend(loc="best")
 
 
 def _short(name: str) -> str:

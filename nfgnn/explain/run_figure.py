@@ -124,7 +124,8 @@ def _draw_curves(ax: Any, content: RunFigureData) -> None:
         ax.plot(best, loss[best], "o", color=COLOURS[1], ms=4)
     noun = "run" if runs == 1 else "runs"
     ax.set(xlabel="epoch", ylabel="loss", ylim=(0, None), title=f"Learning curves, {runs} {noun}")
-    ax.legend(ax.lines[:3], ("training", "validation", "best epoch"))
+    # Without a location, Matplotlib chooses the best one, too, but warns if that takes a second.
+    ax.legend(ax.lines[:3], ("training", "validation", "best epoch"), loc="best")
 
 
 def _draw_responses(figure: Any, ax: Any, content: RunFigureData) -> None:
@@ -143,6 +144,6 @@ def _draw_responses(figure: Any, ax: Any, content: RunFigureData) -> None:
     mean = content.responses.mean(0)
     ax.plot(content.frequencies, mean, color="black", lw=1, ls="--", label="mean of all nodes")
     ax.set(xlabel="frequency λ", ylabel="response", title=f"Learned filters of {count} nodes")
-    ax.legend()
+    ax.legend(loc="best")
     scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), colours)
     figure.colorbar(scale, ax=ax, label="neighbours of the same class")

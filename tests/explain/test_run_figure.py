@@ -1,12 +1,15 @@
 """The figure of a run shows the numbers of the run folder."""
 
+from itertools import count
 from pathlib import Path
 
+import matplotlib.legend
 import numpy as np
 import pytest
 from helpers.experiments import experiment, run_quietly
 
 from nfgnn.data import load_dataset
+from nfgnn.explain import write_report_figure
 from nfgnn.explain.run_figure import draw_run, read_run
 from nfgnn.training import RunConfig, load_run
 
@@ -36,3 +39,15 @@ def test_the_best_epoch_is_the_one_that_the_metric_has_selected(tmp_path: Path) 
     for curve, best in zip(content.curves, content.best_epochs):
         ranks = np.lexsort((curve["val_loss"], -curve["val_macro_f1"]))
         assert best == ranks[0]
+
+
+def test_a_slow_machine_prints_no_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matplotlib warns about legends that take a second, and warnings are errors here."""
+    data = load_dataset("mixed", num_nodes=120)
+    config = RunConfig.resolve("NFGNN", {"epochs": 2}, "mixed", "full")
+    run_quietly(experiment(data, "full", [0], config), tmp_path / "run")
+    clock = count(step=10)
+    monkeypatch.setattr(matplotlib.legend.time, "perf_counter", lambda: float(next(clock)))
+    draw_run(read_run(tmp_path / "run", np.full(120, 0.5)), tmp_path / "figure.png")
+    assert next(clock) > 0
+    assert write_report_figure(tmp_path / "run")

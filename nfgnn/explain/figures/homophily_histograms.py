@@ -63,7 +63,7 @@ def draw(rows: dict[str, Any]) -> Any:
             column[1].set_xlabel("label entropy S")
         for ax in axes[:, 0]:
             ax.set_ylabel("share of nodes")
-        axes[0, 0].legend(fontsize=8)
+        axes[0, 0].legend(fontsize=8, loc="best")
     return figure
 
 

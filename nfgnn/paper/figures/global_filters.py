@@ -67,4 +67,4 @@ def _draw_panel(ax: Any, graphs: list[dict[str, Any]], frequencies: list[float])
     ax.set(xlabel="frequency λ", xlim=(0, 2))
     ax.set_xticks((0, 0.5, 1, 1.5, 2))
     if graphs:
-        ax.legend(fontsize=7)
+        ax.legend(fontsize=7, loc="best")

@@ -66,7 +66,7 @@ def draw(rows: dict[str, Any]) -> Any:
             ax.set_xticks(range(len(_TICKS)), _TICKS, fontsize=7)
             ax.set(title=title(graph["name"]), xlabel="Jaccard distance of neighbourhoods")
         axes[0, 0].set_ylabel("distance of coefficients\n(% of their mean length)")
-        axes[0, 0].legend(fontsize=7)
+        axes[0, 0].legend(fontsize=7, loc="best")
     return figure
 
 

@@ -35,7 +35,7 @@ def draw(rows: dict[str, Any]) -> Any:
             _draw_lines(ax, graph["cells"])
             ax.set(xlabel="degree K", title=f"{title(graph['name'])}, {rows['runs']} runs")
         axes[0, 0].set_ylabel("test accuracy (%)")
-        axes[0, 0].legend(fontsize=7)
+        axes[0, 0].legend(fontsize=7, loc="best")
     return figure
 
 

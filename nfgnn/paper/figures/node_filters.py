@@ -64,6 +64,6 @@ def draw(rows: dict[str, Any]) -> Any:
                     style = {"color": _COLOURS[subset], "ls": _LINE_STYLES[subset], "lw": 1.2}
                     ax.plot(graph["frequencies"], curve, label=label, **style)
             ax.set(xlabel="frequency λ", title=title(graph["name"]), xlim=(0, 2))
-            ax.legend(fontsize=6)
+            ax.legend(fontsize=6, loc="best")
         axes[0, 0].set_ylabel("response")
     return figure

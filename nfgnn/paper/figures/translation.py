@@ -86,7 +86,7 @@ def draw(rows: dict[str, Any]) -> Any:
                 line[2].bar(x, kernel["energy"], 0.4, label=name, color=COLOURS[i])
             line[2].set(xlabel="hops from the centre", ylabel="share of energy")
             line[2].set_title("localisation")
-            line[2].legend(fontsize=7)
+            line[2].legend(fontsize=7, loc="best")
     return figure
 
 

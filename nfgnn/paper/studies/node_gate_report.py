@@ -385,7 +385,7 @@ def draw_intervals(cells: Sequence[CellOutcome]) -> Any:
             ax.set_axis_off()
         for ax in axes[:, 0]:
             ax.set_ylabel("points over the MLP")
-        axes.flat[0].legend(fontsize=7)
+        axes.flat[0].legend(fontsize=7, loc="best")
     return figure
 
 
