@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the records")
     parser.add_argument("--root", type=Path, help="folder of raw datasets")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--gates", nargs="+", help="gates to compare; all of them by default")
     parser.add_argument("--time-limit", type=float, help="seconds after which nothing is started")
     arguments = parser.parse_args()
     started = time.monotonic()
@@ -37,7 +38,13 @@ def main() -> None:
                 left = arguments.time_limit - (time.monotonic() - started)
             try:
                 unfinished = run_node_gate_study(
-                    [graph], arguments.device, records, left, arguments.root, progress
+                    [graph],
+                    arguments.device,
+                    records,
+                    left,
+                    arguments.root,
+                    progress,
+                    arguments.gates,
                 )
             except UserError as error:
                 unfinished = [f"{graph}: {error}"]

@@ -47,7 +47,7 @@ def add_report(records: Records, graph: StudyGraph, protocol: str, test: Test) -
     """Add the report runs: 20 test nodes in every interval, half of which are correct."""
     winners = select_winners(graph, records)
     made = []
-    for network in networks_of(graph, protocol):
+    for network in networks_of(graph, protocol, winners):
         config = winner_of(network, winners).config
         if network == ORACLE:
             config = OracleConfig.of(config)

@@ -141,8 +141,24 @@ def test_incomplete_graphs_are_not_tested(
     outcomes_of(records, {"texas": {"term": 0.05}})
     monkeypatch.setattr(plan, "REPORT_SEEDS", seeds)
     found = find_outcomes([GRAPHS["texas"], GRAPHS["cora"]], records)
-    assert found.missing == ["Texas, full: 9 report seeds", "Cora: the search is not complete"]
-    assert [test.p_holm for test in found.cells[0].comparisons] == [None] * len(plan.gates())
+    assert found.missing == [
+        "Texas, full: 9 report seeds",
+        f"Cora: no complete search of {', '.join(plan.networks())}",
+    ]
+    assert [test.p_holm for test in found.cells[0].comparisons] == [None] * 4
+
+
+def test_a_gate_without_all_runs_is_left_out(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    networks = plan.networks(["term"])
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "networks", lambda: networks)
+        outcomes_of(records, {"texas": {"term": 0.05}})
+    found = find_outcomes([GRAPHS["texas"]], records)
+    assert [test.gate for test in found.cells[0].comparisons] == ["term"]
+    assert found.missing == ["Texas: no complete search of agreement, attention, cluster"]
+    assert found.verdict.gains["term"] == ["texas"]
 
 
 def test_intervals_with_few_nodes_are_left_out(

@@ -12,6 +12,7 @@ import pytest
 from helpers.node_gate_records import add_search, fingerprint
 
 from nfgnn.analysis import local_homophily
+from nfgnn.errors import UserError
 from nfgnn.paper.studies import node_gate_plan as plan
 from nfgnn.paper.studies import node_gate_runs
 from nfgnn.paper.studies.node_gate_plan import GRAPHS, StudyGraph
@@ -114,16 +115,22 @@ def test_equal_scores_are_decided_by_the_number_of_the_draw(records: Records) ->
 
 
 @pytest.mark.usefixtures("_made_up")
-def test_nothing_is_selected_before_the_search_is_complete(
+def test_no_winner_before_the_search_of_a_network_is_complete(
     records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = GRAPHS["texas"]
-    networks = plan.networks()
-    monkeypatch.setattr(plan, "networks", lambda: networks[:-1])
+    seeds = plan.SEARCH_SEEDS
+    monkeypatch.setattr(plan, "SEARCH_SEEDS", seeds[:9])
     add_search(records, graph, lambda network, draw, seed: 0.5)
-    assert select_winners(graph, records)
-    monkeypatch.setattr(plan, "networks", lambda: networks)
+    assert select_winners(graph, records).keys() == set(plan.networks())
+    monkeypatch.setattr(plan, "SEARCH_SEEDS", seeds)
     assert select_winners(graph, records) == {}
+
+
+def test_gates_can_be_chosen() -> None:
+    assert plan.networks(["cluster"]) == ("none", "cluster", "MLP")
+    with pytest.raises(UserError, match="no gate of NFNet 'clusters'"):
+        plan.networks(["clusters"])
 
 
 def content(records: Records) -> list[tuple[Any, ...]]:

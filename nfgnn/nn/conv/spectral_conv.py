@@ -38,8 +38,8 @@ class SpectralConv(PolynomialFilter):
         operator (str): ``"symmetric"``: polynomials of the scaled Laplacian, as in
             :class:`~nfgnn.nn.NFConv`; ``"mean"``: with :math:`D^{-1} A` in place of
             :math:`D^{-1/2} A D^{-1/2}`. (default: ``"symmetric"``)
-        gate (str): ``"none"``, ``"term"`` or ``"agreement"``, see :mod:`nfgnn.nn.head_gates`.
-            (default: ``"none"``)
+        gate (str): ``"none"``, ``"term"``, ``"agreement"``, ``"attention"`` or ``"cluster"``, see
+            :mod:`nfgnn.nn.head_gates`. (default: ``"none"``)
         heads (int): groups of channels with coefficients of their own. (default: ``8``)
         bias (bool): whether to add b. (default: ``True``)
         self_loops, lambda_max, symmetrize: see :class:`~nfgnn.nn.NFConv`.

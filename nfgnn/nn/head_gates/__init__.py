@@ -10,13 +10,24 @@ To add a gate, derive it from :class:`HeadGate` in a file of this folder and lis
 """
 
 from nfgnn.nn.head_gates.agreement_head_gate import AgreementHeadGate
+from nfgnn.nn.head_gates.attention_head_gate import AttentionHeadGate
+from nfgnn.nn.head_gates.cluster_head_gate import ClusterHeadGate
 from nfgnn.nn.head_gates.head_gate import HeadGate
 from nfgnn.nn.head_gates.term_head_gate import TermHeadGate
 
 HEAD_GATES: dict[str, type[HeadGate]] = {
     "term": TermHeadGate,
     "agreement": AgreementHeadGate,
+    "attention": AttentionHeadGate,
+    "cluster": ClusterHeadGate,
 }
 """The gates by name. ``"none"`` stands for no gate."""
 
-__all__ = ["HEAD_GATES", "AgreementHeadGate", "HeadGate", "TermHeadGate"]
+__all__ = [
+    "HEAD_GATES",
+    "AgreementHeadGate",
+    "AttentionHeadGate",
+    "ClusterHeadGate",
+    "HeadGate",
+    "TermHeadGate",
+]

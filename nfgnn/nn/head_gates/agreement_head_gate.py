@@ -9,6 +9,8 @@ from nfgnn.nn.gates.agreement_gate import standardised
 from nfgnn.nn.head_gates.head_gate import HeadGate
 from nfgnn.spectral import ScaledLaplacian, at_least_float32, neighbourhood_means
 
+_SMOOTHING = 2
+
 
 class AgreementHeadGate(HeadGate):
     r"""Weigh the orders by how similar a node is to its neighbourhood.
@@ -23,13 +25,11 @@ class AgreementHeadGate(HeadGate):
     W₂ = 0 at the start, every coefficient is 1.
     """
 
-    smoothing = 2
     hidden_channels = 32
 
     def __init__(self, channels: int, K: int, heads: int) -> None:
         super().__init__(channels, K, heads)
-        inputs = (K * heads + 1) * (self.smoothing + 1)
-        self.lin1 = nn.Linear(inputs, self.hidden_channels)
+        self.lin1 = nn.Linear(agreement_channels(K, heads), self.hidden_channels)
         self.lin2 = nn.Linear(self.hidden_channels, (K + 1) * heads)
         self.reset_parameters()
 
@@ -42,25 +42,37 @@ class AgreementHeadGate(HeadGate):
         self, terms: Sequence[Tensor], operator: ScaledLaplacian, batch: Tensor | None = None
     ) -> Tensor:
         """"""
-        h = self.agreement(terms, operator, batch).to(self.lin1.weight.dtype)
+        h = agreement(terms, self.heads, operator, batch).to(self.lin1.weight.dtype)
         scores: Tensor = self.lin2(self.lin1(h).relu())
         shape = (*scores.shape[:-1], self.K + 1, self.heads)
         return 2 * torch.sigmoid(scores).view(shape)
 
-    def agreement(
-        self, terms: Sequence[Tensor], operator: ScaledLaplacian, batch: Tensor | None = None
-    ) -> Tensor:
-        """Return H, ``[n, 3 (K heads + 1)]``, in float32."""
-        own, *others = [self._by_head(term) for term in terms]
-        cosines = []
-        for other in others:
-            norms = own.norm(dim=-1).clamp(min=1e-6) * other.norm(dim=-1).clamp(min=1e-6)
-            cosines.append((own * other).sum(-1) / norms)
-        degree = standardised(operator.degree.to(own.dtype).log1p(), batch)
-        a = torch.cat([degree[:, None].expand_as(cosines[0][:, :1]), *cosines], dim=-1)
-        return neighbourhood_means(a, operator, self.smoothing).transpose(0, 1).flatten(1)
 
-    def _by_head(self, term: Tensor) -> Tensor:
-        """Return a term as ``[n, heads, channels / heads]``, centred within every head."""
-        values: Tensor = at_least_float32(term.detach()).unflatten(-1, (self.heads, -1))
-        return values - values.mean(-1, keepdim=True)
+def agreement_channels(K: int, heads: int) -> int:
+    """Return the number of columns of :func:`agreement`."""
+    return (K * heads + 1) * (_SMOOTHING + 1)
+
+
+def agreement(
+    terms: Sequence[Tensor], heads: int, operator: ScaledLaplacian, batch: Tensor | None = None
+) -> Tensor:
+    """Return H, ``[n, 3 (K heads + 1)]``, in float32.
+
+    Args:
+        terms, operator, batch: as for :meth:`HeadGate.forward`.
+        heads: number of groups of channels.
+    """
+    own, *others = [_by_head(term, heads) for term in terms]
+    cosines = []
+    for other in others:
+        norms = own.norm(dim=-1).clamp(min=1e-6) * other.norm(dim=-1).clamp(min=1e-6)
+        cosines.append((own * other).sum(-1) / norms)
+    degree = standardised(operator.degree.to(own.dtype).log1p(), batch)
+    a = torch.cat([degree[:, None].expand_as(cosines[0][:, :1]), *cosines], dim=-1)
+    return neighbourhood_means(a, operator, _SMOOTHING).transpose(0, 1).flatten(1)
+
+
+def _by_head(term: Tensor, heads: int) -> Tensor:
+    """Return a term as ``[n, heads, channels / heads]``, centred within every head."""
+    values: Tensor = at_least_float32(term.detach()).unflatten(-1, (heads, -1))
+    return values - values.mean(-1, keepdim=True)

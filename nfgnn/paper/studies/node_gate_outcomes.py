@@ -143,28 +143,35 @@ def find_outcomes(
 ) -> Outcomes:
     """Compute the outcomes of graphs from the recorded runs.
 
-    A cell is shown if all its networks have the same seeds, and tested if these are all seeds.
+    A gate is shown if it has the seeds of the network without a gate, and tested if these are all
+    report seeds.
     """
     cells = []
     missing = []
     machines: set[str] = set()
     for graph in graphs:
         winners = select_winners(graph, records, root)
-        if not winners:
-            missing.append(f"{graph.title}: the search is not complete")
+        unsearched = [network for network in plan.networks() if network not in winners]
+        if unsearched:
+            missing.append(f"{graph.title}: no complete search of {', '.join(unsearched)}")
+        if plan.NONE not in winners:
             continue
-        gains = _same_settings(graph, records, root)
+        gains = _same_settings(graph, winners, records, root)
         for protocol in (graph.protocol, *graph.shifts):
             runs = {
                 network: report_runs(graph, protocol, network, winners, records, root)
-                for network in networks_of(graph, protocol)
+                for network in networks_of(graph, protocol, winners)
             }
-            seeds = _common_seeds(runs)
+            seeds = sorted(runs[plan.NONE])
+            complete = {n: found for n, found in runs.items() if found.keys() >= set(seeds)}
+            incomplete = [network for network in runs if network not in complete]
             if len(seeds) < len(plan.REPORT_SEEDS):
                 missing.append(f"{graph.title}, {protocol}: {len(seeds)} report seeds")
+            elif incomplete:
+                missing.append(f"{graph.title}, {protocol}: report runs of {', '.join(incomplete)}")
             if seeds:
-                cells.append(_cell(graph, protocol, runs, seeds, winners, gains))
-                machines |= _machines(runs)
+                cells.append(_cell(graph, protocol, complete, seeds, winners, gains))
+                machines |= _machines(complete)
     correct_primary_tests(cells)
     return Outcomes(cells, missing, sorted(machines), judge(cells))
 
@@ -204,11 +211,6 @@ def _sorted(graphs: Mapping[str, set[str]]) -> dict[str, list[str]]:
     return {gate: sorted(names) for gate, names in graphs.items()}
 
 
-def _common_seeds(runs: Mapping[str, Runs]) -> list[int]:
-    """Return the seeds that all networks have."""
-    return [seed for seed in plan.REPORT_SEEDS if all(seed in found for found in runs.values())]
-
-
 def _machines(runs: Mapping[str, Runs]) -> set[str]:
     records = [record for found in runs.values() for record in found.values()]
     return {f"{record.device}; {record.machine}" for record in records}
@@ -229,8 +231,9 @@ def _cell(
     # Generated graphs of different seeds have no nodes in common.
     ratio = None if graph.is_generated else _test_to_train(runs[plan.NONE])
     comparisons = []
-    for gate in plan.gates():
-        comparisons.append(_compare(gate, networks, ratio, same_settings[gate]))
+    for gate, differences in same_settings.items():
+        if gate in networks:
+            comparisons.append(_compare(gate, networks, ratio, differences))
     return CellOutcome(graph, protocol, networks, comparisons)
 
 
@@ -297,11 +300,12 @@ def _compare(
 
 
 def _same_settings(
-    graph: StudyGraph, records: Records, root: Path | None
+    graph: StudyGraph, winners: Mapping[str, Winner], records: Records, root: Path | None
 ) -> dict[str, list[float]]:
     """Return the gains in validation score at equal settings, one per draw, for every gate."""
+    searched = [gate for gate in plan.gates() if gate in winners]
     scores: dict[str, list[float]] = {}
-    for network in (plan.NONE, *plan.gates()):
+    for network in (plan.NONE, *searched):
         scores[network] = []
         for settings in all_draws(graph):
             config = plan.config(network, settings)
@@ -309,6 +313,6 @@ def _same_settings(
             assert score is not None, "the search is complete"
             scores[network].append(score)
     gains = {}
-    for gate in plan.gates():
+    for gate in searched:
         gains[gate] = [a - b for a, b in zip(scores[gate], scores[plan.NONE])]
     return gains

@@ -23,7 +23,7 @@ NONE = "none"
 """The network without a gate, with which every gate is compared."""
 MLP = "MLP"
 """The reference for accuracy by local homophily."""
-CONFIRMATORY = ("term", "agreement")
+CONFIRMATORY = ("term", "agreement", "attention", "cluster")
 """Gates that can decide the verdict. Gates that were added after the first run are exploratory."""
 
 FEW_SEEDS = range(3)
@@ -171,14 +171,21 @@ def find_graphs(names: Sequence[str] | None) -> list[StudyGraph]:
 
 
 def gates() -> tuple[str, ...]:
-    """Return the compared gates, the confirmatory ones first."""
+    """Return all gates, the confirmatory ones first."""
     exploratory = [gate for gate in HEAD_GATES if gate not in CONFIRMATORY]
     return (*CONFIRMATORY, *exploratory)
 
 
-def networks() -> tuple[str, ...]:
-    """Return what is searched: the network without and with every gate, and the MLP."""
-    return (NONE, *gates(), MLP)
+def networks(chosen: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return what is searched: the network without and with every gate, and the MLP.
+
+    Args:
+        chosen: the gates; all of them by default.
+    """
+    for gate in chosen or ():
+        if gate not in gates():
+            raise unknown_name("gate of NFNet", gate, gates())
+    return (NONE, *(gates() if chosen is None else chosen), MLP)
 
 
 def draws(graph: StudyGraph) -> list[list[dict[str, Any]]]:

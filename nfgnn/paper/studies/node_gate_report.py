@@ -11,7 +11,7 @@ from typing import Any
 
 from nfgnn.errors import UserError
 from nfgnn.existing_output import refuse_replacement
-from nfgnn.explain import canvas, panels, save
+from nfgnn.explain import COLOURS, canvas, panels, save
 from nfgnn.files import atomic_write
 from nfgnn.paper.studies import node_gate_plan as plan
 from nfgnn.paper.studies.node_gate_oracle import ORACLE
@@ -168,8 +168,8 @@ def _listed(names: Sequence[str]) -> str:
 
 def _score_table(cells: Sequence[CellOutcome]) -> list[str]:
     """Return one row per cell: scores of all networks, and the gain of every gate."""
-    networks = list(cells[0].networks)
-    gates = [comparison.gate for comparison in cells[0].comparisons]
+    networks = _in_any(cells)
+    gates = [network for network in networks if network in plan.gates()]
     heads = [*networks, *(f"{_marked(gate)} − none" for gate in gates)]
     lines = [
         *_paragraph(
@@ -181,10 +181,18 @@ def _score_table(cells: Sequence[CellOutcome]) -> list[str]:
         _row(["---", *["---:"] * len(heads)]),
     ]
     for cell in cells:
-        scores = [_interval(network.summary) for network in cell.networks.values()]
-        gains = [_gain(comparison) for comparison in cell.comparisons]
-        lines.append(_row([_title(cell), *scores, *gains]))
+        scores = {name: _interval(network.summary) for name, network in cell.networks.items()}
+        gains = {comparison.gate: _gain(comparison) for comparison in cell.comparisons}
+        entries = [scores.get(network, "–") for network in networks]
+        entries += [gains.get(gate, "–") for gate in gates]
+        lines.append(_row([_title(cell), *entries]))
     return lines
+
+
+def _in_any(cells: Sequence[CellOutcome]) -> list[str]:
+    """Return the networks that at least one cell has, in the order of the plan."""
+    order = [*plan.networks(), ORACLE]
+    return [network for network in order if any(network in cell.networks for cell in cells)]
 
 
 def _test_table(cells: Sequence[CellOutcome]) -> list[str]:
@@ -356,21 +364,28 @@ def _content(outcomes: Outcomes, command: str) -> dict[str, Any]:
 
 def draw_gains(cells: Sequence[CellOutcome]) -> Any:
     """Draw the gain of every gate with its 95 % confidence interval, one line per graph."""
-    gates = [comparison.gate for comparison in cells[0].comparisons]
+    gates = [network for network in _in_any(cells) if network in plan.gates()]
     with canvas() as plt:
         height = 0.9 + 0.26 * len(cells)
         figure, axes = panels(plt, len(gates), width=3.4, height=height, sharey=True)
-        places = range(len(cells))
         for ax, gate in zip(axes[0], gates):
-            tests = [test for cell in cells for test in cell.comparisons if test.gate == gate]
-            gains = [100 * test.difference for test in tests]
-            half = [100 * (test.ci95 or 0.0) for test in tests]
-            ax.errorbar(gains, places, xerr=half, fmt="o", markersize=3.5, capsize=2)
+            for place, cell in enumerate(cells):
+                for test in cell.comparisons:
+                    if test.gate == gate:
+                        _draw_gain(ax, place, test)
             ax.axvline(0, color="#555555", lw=0.8)
             ax.set(title=f"gate: {_marked(gate)}", xlabel="gain in points")
-        axes[0, 0].set_yticks(places, [_title(cell) for cell in cells])
+        axes[0, 0].set_yticks(range(len(cells)), [_title(cell) for cell in cells])
         axes[0, 0].invert_yaxis()
     return figure
+
+
+def _draw_gain(ax: Any, place: int, test: GateComparison) -> None:
+    half = 100 * (test.ci95 or 0.0)
+    colour = COLOURS[0]
+    ax.errorbar(
+        100 * test.difference, place, xerr=half, fmt="o", markersize=3.5, capsize=2, color=colour
+    )
 
 
 def draw_intervals(cells: Sequence[CellOutcome]) -> Any:

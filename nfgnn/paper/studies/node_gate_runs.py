@@ -5,7 +5,7 @@ resumes where it stopped. Several processes may share the database.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ def run_node_gate_study(
     time_limit: float | None = None,
     root: Path | None = None,
     progress: Progress | None = None,
+    gates: Sequence[str] | None = None,
 ) -> list[str]:
     """Make the runs of the study that are not recorded yet, graph by graph.
 
@@ -66,15 +67,17 @@ def run_node_gate_study(
         time_limit: seconds after which training stops. Finished runs are kept.
         root: folder of raw datasets.
         progress: the display.
+        gates: the gates to compare with the network without one; all of them by default.
 
     Returns:
         One line for every graph that is not complete.
     """
     progress = progress or Progress("node-gates", quiet=True)
     executor = UntilDeadline(math.inf if time_limit is None else time_limit)
+    networks = plan.networks(gates)
     unfinished = []
     for graph in plan.find_graphs(graphs):
-        runner = GraphRunner(graph, records, executor, progress, device, root)
+        runner = GraphRunner(graph, networks, records, executor, progress, device, root)
         if not (runner.search() and runner.report()):
             unfinished.append(f"{graph.name}: the time limit was reached before all runs were made")
     return unfinished
@@ -85,6 +88,7 @@ class GraphRunner:
 
     Args:
         graph: the graph.
+        networks: what is compared, of :func:`~nfgnn.paper.studies.node_gate_plan.networks`.
         records: where every run is kept.
         executor: where runs execute, and until when.
         progress: the display.
@@ -95,6 +99,7 @@ class GraphRunner:
     def __init__(
         self,
         graph: StudyGraph,
+        networks: Sequence[str],
         records: Records,
         executor: Executor,
         progress: Progress,
@@ -102,6 +107,7 @@ class GraphRunner:
         root: Path | None = None,
     ) -> None:
         self.graph = graph
+        self.networks = networks
         self.records = records
         self.executor = executor
         self.progress = progress
@@ -114,13 +120,13 @@ class GraphRunner:
         specs = []
         for structure in plan.draws(self.graph):
             # All networks take their turn, so that an interrupted search stays paired.
-            for network in plan.networks():
+            for network in self.networks:
                 configs = [plan.config(network, settings) for settings in structure]
                 specs += self._specs(self.graph.protocol, configs, plan.FEW_SEEDS)
         if not self._train("search, all draws", specs, results):
             return False
         specs = []
-        for network in plan.networks():
+        for network in self.networks:
             best = finalists(self.graph, network, self.records, self.root)
             configs = [config for _, config in best]
             specs += self._specs(self.graph.protocol, configs, plan.SEARCH_SEEDS)
@@ -131,7 +137,7 @@ class GraphRunner:
         winners = select_winners(self.graph, self.records, self.root)
         specs: list[RunSpec] = []
         for protocol in (self.graph.protocol, *self.graph.shifts):
-            for network in networks_of(self.graph, protocol):
+            for network in networks_of(self.graph, protocol, self.networks):
                 config = winner_of(network, winners).config
                 runs = self._specs(protocol, [config], plan.REPORT_SEEDS)
                 if network == ORACLE:
@@ -193,13 +199,17 @@ def _counts(result: RunResult) -> dict[str, int]:
     return counts
 
 
-def networks_of(graph: StudyGraph, protocol: str) -> tuple[str, ...]:
-    """Return the networks that are reported on a graph under a protocol."""
+def networks_of(graph: StudyGraph, protocol: str, searched: Iterable[str]) -> list[str]:
+    """Return the networks that are reported on a graph under a protocol.
+
+    Args:
+        graph: the graph.
+        protocol: its own one, or one of its shifts, for which the MLP is left out.
+        searched: the networks that were searched.
+    """
     if protocol != graph.protocol:
-        return (plan.NONE, *plan.gates())
-    if graph.is_generated:
-        return (*plan.networks(), ORACLE)
-    return plan.networks()
+        return [network for network in searched if network != plan.MLP]
+    return [*searched, *([ORACLE] if graph.is_generated else [])]
 
 
 def winner_of(network: str, winners: dict[str, Winner]) -> Winner:
@@ -230,24 +240,32 @@ def finalists(
 def select_winners(
     graph: StudyGraph, records: Records, root: Path | None = None
 ) -> dict[str, Winner]:
-    """Return the finalist with the best mean validation score for every network.
+    """Return the finalist with the best mean validation score.
 
-    The result is empty while the search of any network is incomplete.
+    Networks whose search is not complete are left out.
     """
-    drawn = all_draws(graph)
     winners = {}
     for network in plan.networks():
-        scored = []
-        for number, config in finalists(graph, network, records, root):
-            score = validation_score(graph, config, plan.SEARCH_SEEDS, records, root)
-            if score is None:
-                return {}
-            scored.append((-score, number, config))
-        if not scored:
-            return {}
-        score, number, config = min(scored, key=lambda entry: entry[:2])
-        winners[network] = Winner(number, drawn[number], config, -score)
+        winner = _select_winner(graph, network, records, root)
+        if winner is not None:
+            winners[network] = winner
     return winners
+
+
+def _select_winner(
+    graph: StudyGraph, network: str, records: Records, root: Path | None
+) -> Winner | None:
+    scored = []
+    for number, config in finalists(graph, network, records, root):
+        score = validation_score(graph, config, plan.SEARCH_SEEDS, records, root)
+        if score is None:
+            return None
+        scored.append((-score, number, config))
+    if not scored:
+        return None
+    # Equal scores are decided by the number of the draw.
+    score, number, config = min(scored, key=lambda entry: entry[:2])
+    return Winner(number, all_draws(graph)[number], config, -score)
 
 
 def all_draws(graph: StudyGraph) -> list[dict[str, Any]]:
