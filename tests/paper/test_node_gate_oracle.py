@@ -6,6 +6,8 @@ from nfgnn.nn import SpectralConv
 from nfgnn.paper.studies import node_gate_plan as plan
 from nfgnn.paper.studies.node_gate_oracle import ORACLE, OracleSpec
 from nfgnn.training import Graph, RecordResults, RunSpec
+from nfgnn.training.batched import bytes_per_run
+from nfgnn.training.inputs import sizes
 
 SETTINGS = {
     "num_layers": 2,
@@ -47,6 +49,13 @@ def test_nodes_of_one_pattern_share_their_coefficients() -> None:
         _, means = conv(torch.randn(60, 8), data.edge_index, return_coefficients=True)
         # The layer returns the means over the heads.
         assert torch.allclose(means, conv.gate.weight.mean(-1)[data.pattern])
+
+
+def test_the_memory_of_a_run_can_be_estimated() -> None:
+    """On a GPU a model that was only built passes the graph once."""
+    data = run().split()
+    model = OracleSpec.of(run()).config.build(*sizes(data))
+    assert bytes_per_run(model, data) > 0
 
 
 def test_runs_of_the_oracle_are_records_of_their_own() -> None:

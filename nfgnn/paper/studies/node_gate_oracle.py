@@ -18,11 +18,11 @@ _PATTERNS = 3
 class OracleHeadGate(HeadGate):
     """One set of coefficients for every true local pattern, all 1 at the start."""
 
-    def __init__(self, channels: int, K: int, heads: int) -> None:
+    def __init__(self, channels: int, K: int, heads: int, num_nodes: int) -> None:
         super().__init__(channels, K, heads)
         self.weight = nn.Parameter(torch.empty(_PATTERNS, K + 1, heads))
         self.pattern: Tensor
-        self.register_buffer("pattern", torch.zeros(0, dtype=torch.long), persistent=False)
+        self.register_buffer("pattern", torch.zeros(num_nodes, dtype=torch.long), persistent=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -43,10 +43,12 @@ class OracleConfig(RunConfig):
         return cls(config.model, {**config.hyper, "gate": ORACLE}, config.training)
 
     def build(self, num_features: int, num_classes: int, num_nodes: int | None = None) -> NodeModel:
+        assert num_nodes is not None
         plain = RunConfig(self.model, {**self.hyper, "gate": NONE}, self.training)
         model = plain.build(num_features, num_classes, num_nodes)
         for conv in _convolutions(model):
-            conv.gate = OracleHeadGate(conv.in_channels, conv.K, self.hyper["heads"])
+            heads = self.hyper["heads"]
+            conv.gate = OracleHeadGate(conv.in_channels, conv.K, heads, num_nodes)
         return model
 
 
