@@ -193,8 +193,10 @@ def correct_primary_tests(cells: Sequence[CellOutcome]) -> None:
 
 def judge(cells: Sequence[CellOutcome]) -> Verdict:
     """Apply the decision rule: a gain on three graphs, and fewer losses than gains."""
-    gains: dict[str, set[str]] = {gate: set() for gate in plan.CONFIRMATORY}
-    losses: dict[str, set[str]] = {gate: set() for gate in plan.CONFIRMATORY}
+    compared = {comparison.gate for cell in cells for comparison in cell.comparisons}
+    gates = [gate for gate in plan.CONFIRMATORY if gate in compared]
+    gains: dict[str, set[str]] = {gate: set() for gate in gates}
+    losses: dict[str, set[str]] = {gate: set() for gate in gates}
     for cell in cells:
         for comparison in cell.comparisons:
             if comparison.p_holm is None or comparison.p_holm >= SIGNIFICANT:

@@ -400,25 +400,36 @@ def draw_intervals(cells: Sequence[CellOutcome]) -> Any:
             ax.set_axis_off()
         for ax in axes[:, 0]:
             ax.set_ylabel("points over the MLP")
-        axes.flat[0].legend(fontsize=7, loc="best")
+        found: dict[str, Any] = {}
+        for ax in axes.flat:
+            handles, labels = ax.get_legend_handles_labels()
+            found |= dict(zip(labels, handles))
+        figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=len(found))
     return figure
 
 
 def _draw_intervals_of(ax: Any, cell: CellOutcome) -> None:
     reference = cell.networks[plan.MLP]
-    for name, network in cell.networks.items():
-        if name == plan.MLP:
+    order = [network for network in (*plan.networks(), ORACLE) if network != plan.MLP]
+    for number, name in enumerate(order):
+        if name not in cell.networks:
             continue
+        network = cell.networks[name]
+        # Side by side, so that the error bars do not hide each other.
+        shift = 0.02 * (number - (len(order) - 1) / 2)
+        colour = COLOURS[number % len(COLOURS)]
         centres = []
         means = []
         half = []
         for interval in range(INTERVALS):
             found = network.relative_to(reference, interval)
             if found is not None:
-                centres.append((interval + 0.5) / INTERVALS)
+                centres.append((interval + 0.5) / INTERVALS + shift)
                 means.append(100 * found["mean"])
                 half.append(100 * (found["ci95"] or 0.0))
-        ax.errorbar(centres, means, half, fmt="o-", markersize=3, lw=1, capsize=2, label=name)
+        ax.errorbar(
+            centres, means, half, fmt="o", markersize=3, lw=1, capsize=2, color=colour, label=name
+        )
     ax.axhline(0, color="#555555", lw=0.8)
     ax.set(title=_title(cell), xlabel="local homophily", xlim=(0, 1))
 
