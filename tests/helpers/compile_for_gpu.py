@@ -59,15 +59,19 @@ def all_kernels() -> None:
     from nfgnn.training.optimizer import StackedAdam
 
     edge_index = random_graph(40, 0.2, 0)
-    table = [(1.0, 0.0, 0.0), (2.0, 0.0, -1.0), (2.0, 0.5, -1.0)]
+    table = [(1.0, 0.0, 0.0), (2.0, 0.5, -1.0)]
     weighted = (edge_index.sum(0) % 3 + 1).double()
-    for large, weight, widths in ((10**9, None, (14,)), (4, None, (2, 4)), (4, weighted, (2,))):
-        triton_backend.LARGE, triton_backend._LONG = large, 9
+    for large, weight, width, dtype in (
+        (10**9, None, 14, torch.float32),
+        (4, None, 4, torch.float32),
+        (4, None, 2, torch.float64),
+        (4, weighted, 2, torch.float32),
+    ):
+        triton_backend.LARGE = large
+        triton_backend._LONG = 9
         operator = scaled_laplacian(edge_index.clone(), weight, 40)
-        for width in widths:
-            for dtype in (torch.float32, torch.float64) if width == 2 else (torch.float32,):
-                triton_backend.terms(torch.randn(40, width, dtype=dtype), operator, table)
-                triton_backend.adjoint(torch.randn(4, 40, width, dtype=dtype), operator, table)
+        triton_backend.terms(torch.randn(40, width, dtype=dtype), operator, table)
+        triton_backend.adjoint(torch.randn(3, 40, width, dtype=dtype), operator, table)
     matrix = CSR.from_tensor((torch.rand(30, 20) < 0.3).float().to_sparse_csr())
     triton_backend.matmul(matrix, torch.randn(20, 64))
     triton_backend.batched_matmul(
