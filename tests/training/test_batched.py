@@ -62,7 +62,7 @@ def compare(graph: Data, name: str, settings: list[dict]) -> list[int]:
 def test_members_equal_single_runs_to_eight_digits(graph: Data, name: str, sparse: bool) -> None:
     data = graph.clone()
     data.x = data.x.to_sparse_csr() if sparse else data.x
-    compare(data, name, [{}, {}, {}])
+    compare(data, name, [{"epochs": 25}] * 3)
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,9 @@ def test_every_run_draws_its_own_dropout(graph: Data, name: str, sparse: bool) -
 
 @pytest.mark.parametrize("name", SHARING)
 def test_every_model_takes_rates_that_differ(graph: Data, name: str) -> None:
-    settings = (
-        [{}, {"dropout": 0.5}]
-        if "dropout" in RunConfig.resolve(name, {}, None, None, "none").hyper
-        else [{}, {}]
-    )
+    settings: list[dict] = [{"epochs": 5}, {"epochs": 5}]
+    if "dropout" in RunConfig.resolve(name, {}, None, None, "none").hyper:
+        settings[1]["dropout"] = 0.5
     members = [
         Member(m, d.train_mask, d.val_mask, c.training) for m, d, c in runs(graph, name, settings)
     ]

@@ -42,7 +42,7 @@ def made(seed: int, **changes) -> Record:
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(runs, max_size=8))
 def test_every_form_holds_the_same_runs(
     tmp_path_factory: pytest.TempPathFactory, content: list[Record]
