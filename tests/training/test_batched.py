@@ -28,6 +28,8 @@ def runs(
     out = []
     for seed, own in enumerate(settings):
         hyper = {"epochs": 60, "patience": 15, **own}
+        if "hidden_channels" in RunConfig.resolve(name, {}, None, None, "none").hyper:
+            hyper["hidden_channels"] = 16
         config = RunConfig.resolve(name, hyper, None, None, "none")
         torch.manual_seed(seed)
         model = config.build(graph.num_features, graph.num_classes, graph.num_nodes).double()
