@@ -198,7 +198,7 @@ def weight_gradient(grad: Tensor, terms: Sequence[Tensor], dtype: torch.dtype) -
     block_outputs = min(128, _padded(outputs))
     tiles = triton.cdiv(inputs, block_inputs) * triton.cdiv(outputs, block_outputs)
     rows = 64 if grad.dtype == torch.bfloat16 else 32
-    programs = max(1, min(int(triton.cdiv(n, rows)), 264 // (runs * tiles)))
+    programs = max(1, min(int(triton.cdiv(n, rows)), 132 // (runs * tiles)))
     parts = torch.empty(
         (programs, runs, len(terms), inputs, outputs), dtype=torch.float32, device=grad.device
     )

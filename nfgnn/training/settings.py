@@ -177,6 +177,7 @@ SETTINGS: dict[str, Declaration] = {
     "structure": Flag(),
     "normalize": Flag(),
     "jumping": Name("last"),
+    "root_weight": Flag(),
     "operator": Name("symmetric"),
     # Filters
     "K": Number(0, MAX_DEGREE, whole=True),

@@ -56,15 +56,28 @@ def test_sage_and_nfnet_equal_pyg(jumping: str) -> None:
     torch.testing.assert_close(same(x, edges), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_gcn_equals_pyg() -> None:
+class ConvAndLinear(nn.Module):
+    """PyG's GCNConv, plus a linear map of the node itself if it has one."""
+
+    def __init__(self, weight: Tensor) -> None:
+        super().__init__()
+        self.conv = GCNConv(WIDTH, WIDTH, bias=False)
+        self.conv.lin.weight.data = weight[0].T
+        self.root = weight[1:]
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        out = self.conv(x, edges)
+        for own in self.root:
+            out = out + x @ own
+        return out
+
+
+@pytest.mark.parametrize("root_weight", [False, True])
+def test_gcn_equals_pyg(root_weight: bool) -> None:
     edges = random_graph(N, 0.1, 0)
     x = torch.randn(N, 5)
-    model = randomised("ResidualGCN")
-    convs = []
-    for block in model.blocks:
-        conv = GCNConv(WIDTH, WIDTH, bias=False)
-        conv.lin.weight.data = block.conv.weight[0].T
-        convs.append(conv)
+    model = randomised("ResidualGCN", root_weight=root_weight)
+    convs = [ConvAndLinear(block.conv.weight.detach()) for block in model.blocks]
     expected = plain_network(model, convs, x, edges)
     torch.testing.assert_close(model(x, edges), expected, rtol=1e-4, atol=1e-4)
 

@@ -15,7 +15,7 @@ from nfgnn.paper.search.modern import (
     run_modern_search,
     run_modern_table,
 )
-from nfgnn.training import Graph, Record, Records, UntilDeadline, execution
+from nfgnn.training import Graph, Record, Records, RunConfig, UntilDeadline, execution
 
 QUICK = {"epochs": 3}
 
@@ -62,24 +62,22 @@ def test_validation_nodes_select_and_test_nodes_do_not(graph: str, records: Reco
     test = [0.99, 0.50, 0.55, 0.98]
     for candidate, score, other in zip(candidates, val, test):
         for seed in DRAW_SEEDS:
-            records.add([run(graph, fingerprint, candidate, seed, score, other)])
+            records.add([run(fingerprint, candidate.config, seed, score, other)])
     assert whole.finalists(cell, 2) == [candidates[1], candidates[2]]
-    assert whole.winner(cell) is None
-    # On all ten splits draw 2 is better on validation nodes, draw 1 on test nodes.
-    for candidate, score, other in ((candidates[1], 0.7, 0.99), (candidates[2], 0.8, 0.3)):
-        for seed in FINALIST_SEEDS[3:]:
-            records.add([run(graph, fingerprint, candidate, seed, score, other)])
+    # With more patience draw 2 is better on validation nodes, draw 1 on test nodes.
+    for seed in FINALIST_SEEDS:
+        assert whole.winner(cell) is None
+        for candidate, score, other in ((candidates[1], 0.7, 0.99), (candidates[2], 0.8, 0.3)):
+            records.add([run(fingerprint, candidate.final, seed, score, other)])
     winner = whole.winner(cell)
     assert winner is not None
     assert winner.candidate == candidates[2]
     assert winner.tried == 4
     assert winner.val_mean == pytest.approx(80)
-    assert winner.test_mean == pytest.approx((3 * 55 + 7 * 30) / 10)
+    assert winner.test_mean == pytest.approx(30)
 
 
-def run(
-    graph: str, fingerprint: str, candidate: modern.Candidate, seed: int, val: float, test: float
-) -> Record:
+def run(fingerprint: str, config: RunConfig, seed: int, val: float, test: float) -> Record:
     metrics = {
         "val_roc_auc": val,
         "val_accuracy": test,
@@ -89,8 +87,25 @@ def run(
         "seconds": 1.0,
         "epochs": 3,
     }
-    config = candidate.config.to_dict()
-    return Record("ring", fingerprint, "public", seed, config, metrics, "cpu", "2 cores")
+    settings = config.to_dict()
+    return Record("ring", fingerprint, "public", seed, settings, metrics, "cpu", "2 cores")
+
+
+def test_final_settings_replace_epochs_and_patience(graph: str, records: Records) -> None:
+    whole = ModernSearch([graph], ["MLP"], 4, records)
+    (cell,) = whole.cells()
+    for candidate in whole.candidates(cell):
+        drawn = candidate.config.settings()
+        final = candidate.final.settings()
+        assert (drawn["epochs"], drawn["patience"]) == (1600, 150)
+        assert (final["epochs"], final["patience"]) == (2000, 500)
+        assert final == {**drawn, "epochs": 2000, "patience": 500}
+        assert candidate.settings.items() <= final.items()
+    # The settings of a search hold for both.
+    for candidate in ModernSearch([graph], ["MLP"], 4, records, QUICK).candidates(cell):
+        assert candidate.config.training.epochs == 3
+        assert candidate.final.training.epochs == 3
+        assert candidate.final.training.patience == 500
 
 
 def test_an_interrupted_search_resumes_to_the_same_end(
@@ -99,8 +114,8 @@ def test_an_interrupted_search_resumes_to_the_same_end(
     (line,) = search(graph, records)
     assert "validation" in line
     assert "4 draws" in line
-    # Four draws on three splits, and two finalists on seven more.
-    assert len(records.all()) == 4 * 3 + 2 * 7
+    # Four draws on two splits, and two finalists on three.
+    assert len(records.all()) == 4 * 2 + 2 * 3
     with Records(tmp_path / "other.sqlite") as other:
         trained: list[int] = []
         original = execution.train_runs
@@ -119,9 +134,9 @@ def test_an_interrupted_search_resumes_to_the_same_end(
         assert sum(trained) == 5
         monkeypatch.setattr(UntilDeadline, "is_over", property(lambda self: False))
         search(graph, other, limit=100.0)
-        assert sum(trained) == 26
+        assert sum(trained) == 14
         search(graph, other)
-        assert sum(trained) == 26
+        assert sum(trained) == 14
         assert scores(other) == scores(records)
 
 
@@ -144,7 +159,8 @@ def test_draws_can_be_added(graph: str, records: Records) -> None:
     first = scores(records)
     search(graph, records, draws=4)
     later = scores(records)
-    assert len(first) == 2 * 10
+    # Both draws are finalists.
+    assert len(first) == 2 * 2 + 2 * 3
     assert first.items() <= later.items()
     whole = ModernSearch([graph], ["MLP"], 4, records, QUICK)
     winner = whole.winner(whole.cells()[0])
@@ -163,6 +179,6 @@ def test_the_table_trains_the_winner_with_report_seeds(graph: str, records: Reco
     reported = [run for run in records.all() if run.seed >= 1000]
     assert sorted(run.seed for run in reported) == list(range(1000, 1010))
     assert winner is not None
-    assert all(run.config == winner.candidate.config.to_dict() for run in reported)
+    assert all(run.config == winner.candidate.final.to_dict() for run in reported)
     mean = 100 * np.mean([run.metrics["test_roc_auc"] for run in reported])
     assert f"test {mean:.2f} %, 10 runs" in line

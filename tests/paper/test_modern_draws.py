@@ -1,15 +1,26 @@
 """The draws of the search on the benchmarks of today."""
 
+from collections.abc import Sequence
+from itertools import combinations
+
 import pytest
 
 from nfgnn.errors import UserError
 from nfgnn.paper.search import modern_draws as module
-from nfgnn.paper.search.modern_draws import DRAWS_PER_STRUCTURE, modern_draws, modern_space
-from nfgnn.paper.search.spaces import NUMERIC
+from nfgnn.paper.search.modern_draws import (
+    DRAWS_PER_STRUCTURE,
+    Settings,
+    final_settings,
+    modern_draws,
+    modern_space,
+)
+from nfgnn.paper.search.spaces import NUMERIC, Space
 from nfgnn.paper.table_registry import TABLES
 from nfgnn.training import RunConfig
 
 MODELS = [row.model for row in TABLES["modern"].rows]
+RESIDUAL = ["ResidualGCN", "ResidualSAGE", "ResidualGAT", "ResidualGATSep", "NFNet"]
+NUMBERS = ("lr", "dropout", "weight_decay")
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -20,7 +31,7 @@ def test_every_model_has_the_same_number_of_draws(model: str) -> None:
         assert drawn.count(settings) == 1
         config = RunConfig.resolve(model, settings, None, None, "none")
         assert config.training.select == "metric"
-        assert (config.training.epochs, config.training.patience) == (2000, 200)
+        assert (config.training.epochs, config.training.patience) == (1600, 150)
         for name, values in modern_space(model).items():
             assert settings[name] in values
 
@@ -50,6 +61,34 @@ def test_draws_of_one_structure_follow_each_other() -> None:
     shapes = [{n: v for n, v in draw.items() if n not in NUMERIC} for draw in drawn]
     assert all(shape == shapes[0] for shape in shapes)
     assert any(draw != drawn[0] for draw in drawn)
+
+
+@pytest.mark.parametrize("model", RESIDUAL)
+def test_numbers_of_the_first_nine_draws_form_a_latin_square(model: str) -> None:
+    """Three structures of three draws: every value meets every value of the other settings."""
+    space = modern_space(model)
+    drawn = modern_draws("tolokers public", model, 9)
+    assert [len(space[name]) for name in NUMBERS] == [3, 3, 3]
+    for start in range(0, 9, 3):
+        for name in NUMBERS:
+            assert_tried(drawn[start : start + 3], name, space)
+    for first, second in combinations(NUMBERS, 2):
+        for value in space[first]:
+            assert_tried([draw for draw in drawn if draw[first] == value], second, space)
+
+
+def assert_tried(draws: Sequence[Settings], name: str, space: Space) -> None:
+    """Check that the draws have every value as often as the space has it."""
+    assert sorted(draw[name] for draw in draws) == sorted(space[name])
+
+
+def test_depth_changes_from_structure_to_structure() -> None:
+    drawn = modern_draws("tolokers public", "ResidualGCN", 9)
+    assert [draw["num_layers"] for draw in drawn] == [15] * 3 + [4] * 3 + [8] * 3
+
+
+def test_final_settings_are_epochs_and_patience() -> None:
+    assert final_settings() == {"epochs": 2000, "patience": 500}
 
 
 def test_too_many_draws_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,14 +17,16 @@ from nfgnn.spectral import at_least_float32, scaled_laplacian
 class ResidualGCN(ResidualStack):
     r"""GCN as it is tuned today: residual connections, LayerNorm, dropout and many layers.
 
-    The convolution of a block is that of :class:`GCN`, :math:`\hat A X W` with self-loops; see
-    :class:`ResidualStack` and `Luo et al. <https://arxiv.org/abs/2406.08993>`_.
+    The convolution of a block is that of :class:`GCN` beside a linear map of the node itself,
+    :math:`\hat A X W + X W_0` with self-loops in :math:`\hat A`; see :class:`ResidualStack` and
+    `Luo et al. <https://arxiv.org/abs/2406.08993>`_.
 
     Args:
         in_channels (int): number of features.
         out_channels (int): number of classes.
         hidden_channels (int): width of the network. (default: ``128``)
         num_layers (int): number of blocks. (default: ``4``)
+        root_weight (bool): whether to add :math:`X W_0`. (default: ``True``)
         dropout (float): dropout rate, also on the projected input. (default: ``0.3``)
         jumping (str): what the classifier reads: ``"last"``, the output of the last block, or
             ``"mean"``, the mean over all blocks. (default: ``"last"``)
@@ -36,23 +38,26 @@ class ResidualGCN(ResidualStack):
         out_channels: int,
         hidden_channels: int = 128,
         num_layers: int = 4,
+        root_weight: bool = True,
         dropout: float = 0.3,
         jumping: str = "last",
     ) -> None:
-        convs = [_Convolution(hidden_channels) for _ in range(num_layers)]
+        convs = [_Convolution(hidden_channels, root_weight) for _ in range(num_layers)]
         super().__init__(in_channels, out_channels, hidden_channels, convs, dropout, jumping)
 
 
 class _Convolution(BlockConv):
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, root_weight: bool) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(1, channels, channels))
+        self.weight = nn.Parameter(torch.empty(1 + root_weight, channels, channels))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        nn.init.xavier_uniform_(self.weight[0])
+        for own in self.weight:
+            nn.init.xavier_uniform_(own)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0], self_loops=True)
         adjacency = operator.adjacency(at_least_float32(x).dtype)
-        return linear([adjacency @ x], self.weight)
+        terms = [adjacency @ x, x]
+        return linear(terms[: self.weight.shape[0]], self.weight)

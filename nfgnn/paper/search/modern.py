@@ -1,8 +1,9 @@
 """The search on the benchmarks of today, and the runs of the table ``modern``.
 
 Every model gets the same number of draws (:mod:`~nfgnn.paper.search.modern_draws`) on every graph.
-A draw is trained on the official splits 0 to 2, and the best draws on all ten. The winner of a
-graph and a model has the best mean of the official metric on validation nodes. Scores of test nodes
+A draw is trained on the official splits 0 and 1 with little patience. The best draws, the
+finalists, are trained with more patience on the splits 0 to 2. The winner of a graph and a model is
+the finalist of best mean of the official metric on validation nodes. Scores of test nodes
 are recorded and select nothing. The table trains the winners with seeds from 1000 on: the same
 splits, other weights. :mod:`~nfgnn.paper.search.modern_files` writes the presets.
 
@@ -19,7 +20,12 @@ import torch
 
 from nfgnn.paper.find_graph import find_fingerprint, find_graph
 from nfgnn.paper.search.engine import worst_record
-from nfgnn.paper.search.modern_draws import DRAWS_PER_STRUCTURE, Settings, modern_draws
+from nfgnn.paper.search.modern_draws import (
+    DRAWS_PER_STRUCTURE,
+    Settings,
+    final_settings,
+    modern_draws,
+)
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED, graph_name, make_plan
 from nfgnn.paper.table_registry import TABLES, Column
 from nfgnn.progress import Progress
@@ -33,10 +39,10 @@ from nfgnn.training import (
     execute,
 )
 
-DRAW_SEEDS = range(3)
+DRAW_SEEDS = range(2)
 """Seeds of the draws; under ``public`` they are numbers of official splits."""
-FINALIST_SEEDS = range(10)
-FINALISTS = 3
+FINALIST_SEEDS = range(3)
+FINALISTS = 2
 _NO_LIMIT = 1e9  # seconds
 
 
@@ -58,7 +64,11 @@ class Candidate:
     """A configuration that the search tries."""
 
     settings: Settings
+    """As drawn, with the patience of finalists."""
     config: RunConfig
+    """With little patience."""
+    final: RunConfig
+    """With the patience of finalists."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +80,7 @@ class Winner:
     tried: int
     """Number of draws with results."""
     runs: tuple[Record, ...]
-    """On all search seeds."""
+    """On the seeds of finalists."""
 
     @property
     def val_mean(self) -> float:
@@ -118,18 +128,19 @@ class ModernSearch:
         graph = f"{graph_name(cell.column.dataset)} {cell.column.protocol}"
         candidates = []
         for drawn in modern_draws(graph, cell.model, self.draws):
-            settings = {**drawn, **self.settings}
-            config = RunConfig.resolve(cell.model, settings, None, None, "none")
-            candidates.append(Candidate(settings, config))
+            short = {**drawn, **self.settings}
+            config = RunConfig.resolve(cell.model, short, None, None, "none")
+            settings = {**drawn, **final_settings(), **self.settings}
+            final = RunConfig.resolve(cell.model, settings, None, None, "none")
+            candidates.append(Candidate(settings, config, final))
         return candidates
 
-    def runs(self, cell: Cell, candidate: Candidate, seeds: Sequence[int]) -> tuple[Record, ...]:
-        """Return the recorded runs of a candidate; none if one of the seeds is missing."""
+    def runs(self, cell: Cell, config: RunConfig, seeds: Sequence[int]) -> tuple[Record, ...]:
+        """Return the recorded runs of a configuration; none if one of the seeds is missing."""
         fingerprint = find_fingerprint(cell.column.dataset, self.root, self.records)
         if fingerprint is None:
             return ()
-        settings = candidate.config.to_dict()
-        found = self.records.find(fingerprint, cell.column.protocol, settings, seeds)
+        found = self.records.find(fingerprint, cell.column.protocol, config.to_dict(), seeds)
         if len(found) < len(seeds):
             return ()
         return tuple(found[seed] for seed in seeds)
@@ -138,7 +149,7 @@ class ModernSearch:
         """Return the draws of best mean validation metric on the first seeds."""
         scores = []
         for number, candidate in enumerate(self.candidates(cell)):
-            runs = self.runs(cell, candidate, DRAW_SEEDS)
+            runs = self.runs(cell, candidate.config, DRAW_SEEDS)
             if runs:
                 # Means that only differ by the order of their sum are equal; the first draw wins.
                 scores.append((-round(_mean(runs, cell.metric), 6), number, candidate))
@@ -146,12 +157,12 @@ class ModernSearch:
         return [candidate for _, _, candidate in scores[:count]]
 
     def winner(self, cell: Cell) -> Winner | None:
-        """Return the best draw among those with runs on all search seeds."""
+        """Return the best of the finalists."""
         best: Winner | None = None
         candidates = self.candidates(cell)
-        tried = sum(1 for candidate in candidates if self.runs(cell, candidate, DRAW_SEEDS))
+        tried = sum(1 for candidate in candidates if self.runs(cell, candidate.config, DRAW_SEEDS))
         for candidate in candidates:
-            runs = self.runs(cell, candidate, FINALIST_SEEDS)
+            runs = self.runs(cell, candidate.final, FINALIST_SEEDS)
             if not runs:
                 continue
             found = Winner(cell, candidate, tried, runs)
@@ -185,7 +196,7 @@ def run_modern_search(
         graphs, models, draws, records, settings, root: see :class:`ModernSearch`.
         device: where to train.
         time_limit: seconds. What has not finished by then is trained by the next call.
-        finalists: number of draws that are trained on all search seeds.
+        finalists: number of draws that are trained with more patience.
         max_batch: largest number of runs that are trained as one computation.
         progress: the display.
 
@@ -196,9 +207,11 @@ def run_modern_search(
     trainer = _Trainer(search, device, time_limit, max_batch, progress)
     lines = []
     for cell in search.cells():
-        lines += trainer.train(cell, search.candidates(cell), DRAW_SEEDS)
+        drawn = [candidate.config for candidate in search.candidates(cell)]
+        lines += trainer.train(cell, drawn, DRAW_SEEDS)
         if not trainer.is_over:
-            lines += trainer.train(cell, search.finalists(cell, finalists), FINALIST_SEEDS)
+            best = [candidate.final for candidate in search.finalists(cell, finalists)]
+            lines += trainer.train(cell, best, FINALIST_SEEDS)
         winner = search.winner(cell)
         if trainer.is_over:
             lines.append(f"{cell}: not finished")
@@ -238,8 +251,8 @@ def run_modern_table(
         if winner is None:
             lines.append(f"{cell}: the search has not selected a configuration yet")
             continue
-        lines += trainer.train(cell, [winner.candidate], seeds)
-        runs = search.runs(cell, winner.candidate, seeds)
+        lines += trainer.train(cell, [winner.candidate.final], seeds)
+        runs = search.runs(cell, winner.candidate.final, seeds)
         if runs:
             test = 100 * _mean(runs, cell.metric.replace("val_", "test_", 1))
             lines.append(f"{cell}: test {test:.2f} %, {len(runs)} runs")
@@ -268,22 +281,22 @@ class _Trainer:
     def is_over(self) -> bool:
         return self.executor.is_over
 
-    def train(self, cell: Cell, candidates: Sequence[Candidate], seeds: Sequence[int]) -> list[str]:
+    def train(self, cell: Cell, configs: Sequence[RunConfig], seeds: Sequence[int]) -> list[str]:
         """Train the missing runs of a cell. Return a line for every run that failed."""
         records = self.search.records
         results = RecordResults(records, self.device)
         column = cell.column
-        num_runs = len(candidates) * len(seeds)
+        num_runs = len(configs) * len(seeds)
         self.progress.start(num_runs, num_runs)
         lines: list[str] = []
         # Draws of one structure follow each other and are trained as one computation.
-        for start in range(0, len(candidates), DRAWS_PER_STRUCTURE):
+        for start in range(0, len(configs), DRAWS_PER_STRUCTURE):
             if self.is_over:
                 break
             graph = find_graph(column.dataset, self.search.root)
             specs = [
-                RunSpec(graph, column.protocol, seed, candidate.config)
-                for candidate in candidates[start : start + DRAWS_PER_STRUCTURE]
+                RunSpec(graph, column.protocol, seed, config)
+                for config in configs[start : start + DRAWS_PER_STRUCTURE]
                 for seed in seeds
             ]
             try:

@@ -1,9 +1,11 @@
 """The configurations that the search on the benchmarks of today tries.
 
-Every model gets the same number of random draws. The value of a setting in a draw depends only on
-the graph, the name of the setting and the number of the draw. Models that share a setting and its
-values therefore try the same ones, and further draws or a new setting leave earlier values as they
-are. The spaces are in ``modern_spaces.toml``.
+Every model gets the same number of draws. Settings that matter most take their values in turn, so
+that a few draws cover them: the depth from structure to structure, and learning rate, dropout and
+weight decay from draw to draw, as in a Latin square. The others are random: the value of a setting
+in a draw depends only on the graph, the name of the setting and the number of the draw. Models that
+share a setting and its values therefore try the same ones, and further draws or a new setting leave
+earlier values as they are. The spaces are in ``modern_spaces.toml``.
 """
 
 import random
@@ -17,7 +19,7 @@ from nfgnn.paper.search.spaces import NUMERIC, Space, search_space
 from nfgnn.training import RunConfig
 
 Settings = dict[str, Any]
-DRAWS_PER_STRUCTURE = 2
+DRAWS_PER_STRUCTURE = 3
 """Draws that differ in numbers only. They are trained as one computation where a device can."""
 _MAX_ATTEMPTS = 100
 """For one draw that differs from the earlier ones and that the model accepts."""
@@ -48,6 +50,11 @@ def modern_draws(graph: str, model: str, count: int) -> tuple[Settings, ...]:
     return tuple(found)
 
 
+def final_settings() -> Settings:
+    """Return the settings that replace those of a draw when it is a finalist."""
+    return dict(_spaces()["final"])
+
+
 def modern_space(model: str) -> Space:
     """Return the values that the draws of a model choose from."""
     tables = _spaces()
@@ -76,8 +83,18 @@ def _spaces() -> dict[str, dict[str, Any]]:
 
 def _draw(graph: str, space: Space, index: int) -> Settings:
     settings = {}
+    structure = index // DRAWS_PER_STRUCTURE
+    turns = _spaces()["turns"]
     for name, values in space.items():
-        place = index if name in NUMERIC else f"structure {index // DRAWS_PER_STRUCTURE}"
+        if name in turns["structures"]:
+            settings[name] = values[structure % len(values)]
+            continue
+        if name in turns["numbers"]:
+            # Shifted from structure to structure, so that other values meet.
+            shift = turns["numbers"].index(name) * structure
+            settings[name] = values[(index + shift) % len(values)]
+            continue
+        place = index if name in NUMERIC else f"structure {structure}"
         settings[name] = random.Random(f"{graph} {name} {place}").choice(values)
     return settings
 
