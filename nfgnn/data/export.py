@@ -63,6 +63,9 @@ def write_template(folder: str | Path) -> Path:
 
     It has 200 people of three interests; the interest of every tenth person is unknown.
     """
+    folder = Path(folder)
+    if not folder.name:
+        raise UserError(f"{folder} is not the name of a new folder; choose one, such as my-graph.")
     data = mixed_graph(
         200,
         3,
@@ -78,7 +81,6 @@ def write_template(folder: str | Path) -> Path:
     data.node_ids = np.array([f"person-{i:03d}" for i in range(data.num_nodes)])
     data.x = torch.round(data.x, decimals=2)
     data.y[::10] = UNLABELLED
-    folder = Path(folder)
     with atomic_folder(folder) as partial:
         export_graph(data, partial, "csv")
         if folder.exists() and _holds_other_files(folder, partial):

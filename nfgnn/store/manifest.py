@@ -141,8 +141,9 @@ class Manifest:
             "class_names": len(set(map(str, self.class_names))) == self.num_classes
             and all(isinstance(name, str) for name in self.class_names),
             "checksums": set(self.checksums) == {"terms", "nodes", "y", *self.masks}
+            and all(isinstance(found, list) for found in self.checksums.values())
             and len(self.checksums["terms"]) == blocks,
-            "samples": len(self.samples) in (0, blocks),
+            "samples": isinstance(self.samples, list) and len(self.samples) in (0, blocks),
         }
         wrong = [name for name, right in checks.items() if not right]
         if wrong:

@@ -319,6 +319,16 @@ class NodeClassifier:
 
         ``data`` may be a graph that the model has never seen.
         """
+        shares = self._probabilities(data)
+        if not bool(shares.isfinite().all()):
+            raise UserError(
+                "the model returns probabilities that are not numbers: check the features and edge "
+                "weights of the graph for very large values; if they are right, train the model "
+                "again, because weights.safetensors of a saved one may be damaged"
+            )
+        return shares
+
+    def _probabilities(self, data: Data) -> Tensor:
         model = self._checked_model(data)
         if inputs.is_row_model(model):
             return self._map_rows(model, data, lambda rows: model.forward_rows(rows).softmax(-1))

@@ -61,7 +61,8 @@ def check_names(description: dict[str, Any]) -> None:
             raise ValueError(f"{key} is not a list of {description[count]} names")
         if not all(isinstance(name, str) for name in names or []):
             raise ValueError(f"{key} holds something else than names")
-    if not isinstance(description["seed"], int) or description["scaling"] not in SCALINGS:
+    seed = description["seed"]
+    if not isinstance(seed, int) or not 0 <= seed < 2**63 or description["scaling"] not in SCALINGS:
         raise ValueError("seed or scaling are not those of a model")
 
 

@@ -236,7 +236,11 @@ def _digest(data: Data) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return value.to_dense().tolist()
+        if value.layout == torch.strided:
+            return value.tolist()
+        # A sparse tensor may have billions of empty columns.
+        entries = value.to_sparse_coo().coalesce()
+        return list(value.shape), entries.indices().tolist(), entries.values().tolist()
     return value.tolist() if hasattr(value, "tolist") else value
 
 

@@ -140,6 +140,8 @@ def _csv_header(path: Path) -> tuple[list[str], str]:
         line = file.readline(_HEADER_BYTES).decode("utf-8-sig", errors="replace").strip("\r\n")
     if not line.strip():
         raise UserError(f"{path.name}: the file is empty; its first line must name the columns.")
+    if "\0" in line:  # UTF-16 or UTF-32, which other checks would quote in full
+        raise UserError(f"{path.name}: the first line is not UTF-8 text; save the file as UTF-8.")
     delimiter = max(",;\t", key=line.count)
     return line.split(delimiter), delimiter
 

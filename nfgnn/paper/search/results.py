@@ -39,6 +39,14 @@ class Result:
     def num_seeds(self) -> int:
         return self.seeds or len(self.val)
 
+    def check(self) -> None:
+        """Raise :class:`ValueError` if the scores are not lists of numbers."""
+        for scores in (self.val, self.test):
+            if not isinstance(scores, list) or not scores:
+                raise ValueError("the scores of a configuration are not a list")
+            if not all(isinstance(score, int | float) for score in scores):
+                raise ValueError("a score is not a number")
+
     def val_mean(self, seeds: int | None = None) -> float:
         """Return the mean validation accuracy in %, on the first ``seeds`` seeds if given."""
         values = self.val[:seeds]
@@ -101,7 +109,10 @@ def _read(path: Path) -> list[Result]:
 
     try:
         rows = pq.read_table(path).to_pylist()
-        return [Result(**{**row, "config": json.loads(row["config"])}) for row in rows]
+        results = [Result(**{**row, "config": json.loads(row["config"])}) for row in rows]
+        for result in results:
+            result.check()
+        return results
     except (ValueError, TypeError, KeyError, OSError) as error:
         raise UserError(
             f"{path} does not hold the results of a preset search ({error}): name another file"

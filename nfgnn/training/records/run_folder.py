@@ -342,6 +342,8 @@ def read_description(folder: Path) -> dict[str, Any]:
     protocol = description.get("protocol", "full")
     if not isinstance(protocol, str) or protocol not in PROTOCOLS:
         raise UserError(f"{path}: there is no protocol {protocol!r}; {_REMEDY}")
+    if not isinstance(description.get("fingerprint"), str):
+        raise UserError(f"{path}: has no fingerprint of the graph; {_REMEDY}")
     return description
 
 
