@@ -7,7 +7,7 @@ import pytest
 import torch
 from pyarrow import parquet
 
-from nfgnn.data import load_dataset
+from nfgnn.data import load_dataset, open_large
 from nfgnn.errors import UserError
 
 NODES = "id,label,a,b\nx,red,1,0.5\ny,blue,2,1.5\nz,,3,2.5\nw,red,4,3.5\n"
@@ -188,3 +188,12 @@ def test_unsigned_features_beyond_int64_stay_positive(tmp_path: Path) -> None:
     parquet.write_table(pa.table(nodes), tmp_path / "nodes.parquet")
     parquet.write_table(pa.table({"source": [0], "target": [1]}), tmp_path / "edges.parquet")
     assert load_dataset(tmp_path).x.tolist() == [[2.0**64], [1.0]]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_other_encodings_are_refused(tmp_path: Path, encoding: str) -> None:
+    path = folder(tmp_path)
+    (path / "nodes.csv").write_text(NODES, encoding=encoding)
+    for read in (load_dataset, open_large):
+        with pytest.raises(UserError, match=r"nodes\.csv: .* not UTF-8 text; save the file as"):
+            read(path)

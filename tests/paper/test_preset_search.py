@@ -4,7 +4,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 
 from nfgnn.data import load_dataset, split
 from nfgnn.errors import UserError
@@ -162,3 +164,14 @@ def test_damaged_results_are_named(tmp_path: Path) -> None:
     (tmp_path / "search.parquet").write_text("no results")
     with pytest.raises(UserError, match=r"search\.parquet"):
         search(tmp_path, missing=True)
+
+
+@pytest.mark.parametrize("scores", [{"a": 0.5}, [], ["0.5"]])
+def test_scores_that_are_no_list_of_numbers_are_refused(tmp_path: Path, scores: object) -> None:
+    path = tmp_path / "search.parquet"
+    SearchResults(path).add([Result(*CELL, "global", 2, {"model": "PolyGNN"}, [0.5], [0.4], [7])])
+    rows = pq.read_table(path).to_pylist()
+    rows[0]["val"] = scores
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    with pytest.raises(UserError, match=r"search\.parquet does not hold .*: name another file"):
+        SearchResults(path)

@@ -67,6 +67,8 @@ def test_a_changed_manifest_is_rejected(store: Store, key: str, value: object) -
         ("dtype", "float8"),
         ("masks", ["../secret"]),
         ("checksums", {}),
+        ("checksums", {"terms": {"0": "x"}, "nodes": ["x"], "y": ["x"]}),
+        ("samples", {"0": "x"}),
         ("class_names", ["a"]),
         ("class_names", ["a", "b", "c", 4]),
         ("class_names", ["a", "b", "c", "c"]),

@@ -27,7 +27,7 @@ from nfgnn.training import (
     prediction_table,
     verify_run,
 )
-from nfgnn.training.records.run_folder import dead_run_summary
+from nfgnn.training.records.run_folder import dead_run_summary, read_description
 
 V1 = Path(__file__).parents[1] / "golden" / "run_folder_v1"
 TIMES = {"seconds", "epoch_ms", "run"}
@@ -345,6 +345,36 @@ def test_probabilities_that_are_not_numbers_are_refused() -> None:
     data.x = data.x * torch.inf
     with pytest.raises(UserError, match="probabilities that are not numbers"):
         prediction_table(load_run(V1), data)
+
+
+def test_finite_weights_that_overflow_are_refused(tmp_path: Path) -> None:
+    shutil.copytree(V1, tmp_path / "run")
+    path = tmp_path / "run" / "seed-0" / "weights.safetensors"
+    tensors = load_file(path)
+    for name in tensors:
+        if name.startswith("model."):
+            tensors[name] = torch.full_like(tensors[name], 3e38)
+    save_file(tensors, path)
+    classifier = load_run(tmp_path / "run", seed=0)
+    with pytest.raises(UserError, match=r"not numbers.*weights\.safetensors"):
+        classifier.predict_proba(load_dataset("karate"))
+
+
+@pytest.mark.parametrize("seed", [-1, 10**30])
+def test_a_seed_that_no_model_has_is_refused(seed: int, tmp_path: Path) -> None:
+    shutil.copytree(V1, tmp_path / "run")
+    path = tmp_path / "run" / "seed-0" / "classifier.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "seed": seed}))
+    with pytest.raises(UserError, match=r"seed-0 is not a saved model .*seed or scaling"):
+        load_run(tmp_path / "run", seed=0)
+
+
+def test_a_description_without_fingerprint_is_refused(tmp_path: Path) -> None:
+    shutil.copytree(V1, tmp_path / "run")
+    path = tmp_path / "run" / "config.json"
+    path.write_text(path.read_text().replace("fingerprint", "fingerprinu"))
+    with pytest.raises(UserError, match=r"config\.json: has no fingerprint .*train the run again"):
+        read_description(tmp_path / "run")
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "nothing", ""])
