@@ -194,7 +194,7 @@ def _model_rows(plan: Plan, found: Found, metric: str) -> dict[str, list[Entry]]
     rows = {}
     for row in plan.rows:
         rows[row.label] = [
-            _entry(plan, row.paper, column, found[row.label, column], metric)
+            _entry(plan, row.paper, column, found.get((row.label, column), []), metric)
             for column in plan.columns
         ]
     return rows
@@ -204,7 +204,7 @@ def _device_rows(plan: Plan, found: Found, metric: str) -> dict[str, list[Entry]
     """Return a row per model and machine, because times of different machines do not mix."""
     rows: dict[str, list[Entry]] = {}
     for row in plan.rows:
-        cells = [found[row.label, column] for column in plan.columns]
+        cells = [found.get((row.label, column), []) for column in plan.columns]
         machines = sorted({_short_machine(run) for runs in cells for run in runs})
         for machine in machines or [""]:
             entries = []

@@ -22,7 +22,7 @@ from nfgnn.paper.find_graph import find_graph
 from nfgnn.paper.table_registry import TABLES, Column, Row, TableSpec
 from nfgnn.training import Metric, RunConfig, find_metric, resolve_config, resolve_metric
 from nfgnn.training.metrics import AUTO
-from nfgnn.training.presets import is_preset_file, preset_model
+from nfgnn.training.presets import MODERN, is_preset_file, modern_tables, preset_model
 
 FIRST_REPORT_SEED = 1000
 """Reported runs use split seeds from here on. Settings are chosen on smaller ones."""
@@ -102,6 +102,8 @@ def make_plan(
         if not is_preset_file(kind):
             values = {"select": spec.select, **values}
         for column in columns:
+            if kind == MODERN and _lacks_search(row.model, column):
+                continue
             # The graphs of the paper's tables need not be available for a table from records.
             if spec.columns and is_registered(column.dataset):
                 config = RunConfig.resolve(row.model, values, column.dataset, column.protocol, kind)
@@ -235,6 +237,18 @@ def _select_rows(spec: TableSpec, models: Sequence[str] | None) -> tuple[Row, ..
             entry = find_model(model)
             selected.append(Row(entry.name, entry.name))
     return tuple(selected)
+
+
+def _lacks_search(model: str, column: Column) -> bool:
+    """Whether no search has chosen the settings of a cell.
+
+    It stays empty: settings of another origin would not have had the same search effort. A graph of
+    the user has no search, and is trained with the defaults of the models.
+    """
+    if not is_registered(column.dataset):
+        return False
+    by_dataset = modern_tables().get(model, {}).get(column.protocol, {})
+    return column.dataset not in by_dataset
 
 
 def _preset_row(path: str) -> Row:

@@ -6,6 +6,7 @@ import io
 import pytest
 from helpers.table_records import make_record
 
+from nfgnn.paper import table_plan
 from nfgnn.paper.reproduce import Found
 from nfgnn.paper.statistics import holm
 from nfgnn.paper.table_cells import Table, make_tables
@@ -30,7 +31,10 @@ RANKS = {
 
 @pytest.fixture(scope="module")
 def tables() -> list[Table]:
-    plan = make_plan("modern", GRAPHS, ROWS, runs=3)
+    with pytest.MonkeyPatch.context() as patch:
+        # As if all cells had been searched.
+        patch.setattr(table_plan, "_lacks_search", lambda model, column: False)
+        plan = make_plan("modern", GRAPHS, ROWS, runs=3)
     return make_tables(plan, synthetic(plan), "nfgnn reproduce modern")
 
 
@@ -126,3 +130,11 @@ def test_files_have_ranks_and_published_values(tables: list[Table]) -> None:
     tex = latex(tables)
     assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == 3
     assert r"NFGNN & 1.67 & 3 \\" in tex
+
+
+def test_a_cell_without_a_search_stays_empty() -> None:
+    """Settings of another origin would not have had the same search effort."""
+    plan = make_plan("modern", ["minesweeper"], ["GAT", "GCN"])
+    assert [label for label, _ in plan.configs] == ["GCN"]
+    tables = make_tables(plan, {}, "nfgnn reproduce modern")
+    assert "| GAT | – |" in markdown(tables)
