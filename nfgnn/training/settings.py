@@ -178,6 +178,7 @@ SETTINGS: dict[str, Declaration] = {
     "normalize": Flag(),
     "jumping": Name("last"),
     "root_weight": Flag(),
+    "recompute": Flag(),
     "operator": Name("symmetric"),
     # Filters
     "K": Number(0, MAX_DEGREE, whole=True),

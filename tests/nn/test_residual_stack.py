@@ -129,3 +129,29 @@ def test_models_without_half_precision_refuse_it() -> None:
     config = RunConfig.resolve("GCN", {"precision": "bfloat16"}, None, None, "none")
     with pytest.raises(UserError, match="float32 only"):
         config.build(5, 2)
+
+
+@pytest.mark.parametrize("name", ["NFNet", "ResidualGCN", "ResidualGATSep"])
+def test_recomputed_blocks_have_the_same_gradients_and_store_less(name: str) -> None:
+    edges = random_graph(N, 0.1, 0)
+    x = torch.randn(N, 5)
+    gradients = []
+    stored = []
+    for recompute in (False, True):
+        model = randomised(name, dropout=0.4, recompute=recompute)
+        assert model.batchable is not recompute
+        sizes: dict[int, int] = {}
+
+        def note(tensor: Tensor, sizes: dict[int, int] = sizes) -> Tensor:
+            sizes[tensor.data_ptr()] = tensor.numel()
+            return tensor
+
+        torch.manual_seed(1)
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+            loss = model.train()(x, edges).square().mean()
+        loss.backward()
+        gradients.append([p.grad for p in model.parameters()])
+        stored.append(sum(sizes.values()))
+    for plain, again in zip(*gradients):
+        torch.testing.assert_close(plain, again)
+    assert stored[1] < 0.5 * stored[0]

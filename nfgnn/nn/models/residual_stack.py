@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from nfgnn.errors import unknown_name
 from nfgnn.nn.conv import PolynomialFilter
@@ -55,6 +56,22 @@ class ResidualBlock(nn.Module):
         self.conv.reset_parameters()
 
 
+def _compute_block(
+    block: ResidualBlock,
+    number: int,
+    h: Tensor,
+    y: Tensor,
+    norm: tuple[Tensor, Tensor],
+    drop: DropoutStream,
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Return the residual stream after a block, and its LayerNorm for the next one."""
+    hidden = activate(block.conv(y, edge_index, edge_weight), block.bias, drop, 2 * number)
+    branch = linear([hidden], block.weight)
+    return residual_norm(h, branch, block.out_bias, *norm, drop, 2 * number + 1)
+
+
 class ResidualStack(NodeModel):
     r"""Input projection, residual blocks, a last LayerNorm and a linear classifier.
 
@@ -72,6 +89,8 @@ class ResidualStack(NodeModel):
         dropout: dropout rate.
         jumping: what the classifier reads: ``"last"``, the output of the last block, or ``"mean"``,
             the mean over all blocks.
+        recompute: whether the backward pass computes the blocks again instead of storing what they
+            compute. Such a network is trained one run at a time.
     """
 
     batchable = True
@@ -85,8 +104,12 @@ class ResidualStack(NodeModel):
         convs: Sequence[PolynomialFilter | BlockConv],
         dropout: float,
         jumping: str,
+        recompute: bool,
     ) -> None:
         super().__init__()
+        # Transformations such as vmap cannot go through recomputed blocks.
+        self.batchable = not recompute
+        self.recompute = recompute
         if jumping not in JUMPING:
             raise unknown_name("value of jumping", jumping, JUMPING)
         self.lin_in = Linear(in_channels, hidden_channels, bias=False)
@@ -122,9 +145,11 @@ class ResidualStack(NodeModel):
         _, y = residual_norm(h, None, None, *norms[0], drop, 0)
         total = h
         for number, block in enumerate(blocks, start=1):
-            hidden = activate(block.conv(y, edge_index, edge_weight), block.bias, drop, 2 * number)
-            branch = linear([hidden], block.weight)
-            h, y = residual_norm(h, branch, block.out_bias, *norms[number], drop, 2 * number + 1)
+            arguments = (block, number, h, y, norms[number], drop, edge_index, edge_weight)
+            if self.recompute and torch.is_grad_enabled():
+                h, y = checkpoint(_compute_block, *arguments, use_reentrant=False)
+            else:
+                h, y = _compute_block(*arguments)
             if self.jumping == "mean":
                 total = total + h
         if self.jumping == "mean":
