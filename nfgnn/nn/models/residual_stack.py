@@ -108,7 +108,7 @@ class ResidualStack(NodeModel):
     ) -> None:
         super().__init__()
         # Transformations such as vmap cannot go through recomputed blocks.
-        self.batchable = not recompute
+        self.batchable = self.batchable and not recompute
         self.recompute = recompute
         if jumping not in JUMPING:
             raise unknown_name("value of jumping", jumping, JUMPING)
