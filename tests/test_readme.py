@@ -35,6 +35,7 @@ PAGES = [
             "runs",
             "extending",
             "layers",
+            "deep-networks",
             "scikit-learn",
             "reproduce",
             "tune",
