@@ -146,6 +146,32 @@ def test_readme_quotes_the_committed_table() -> None:
     assert "\n".join(rows) in readme
 
 
+def test_deep_networks_quote_the_committed_tables() -> None:
+    page = (REPOSITORY / "docs" / "deep-networks.md").read_text(encoding="utf-8")
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    modern = _rows((REPOSITORY / "results" / "modern.md").read_text(encoding="utf-8"))
+    timed = _rows((REPOSITORY / "benchmarks/results/deep_network.md").read_text(encoding="utf-8"))
+    section = page.partition("## Results")[2]
+    scores, _, times = section.partition("## Speed")
+    quoted = {row[0]: row[1:] for row in _rows(scores) if "±" in row[1]}
+    assert len(quoted) == 5
+    for model, values in quoted.items():
+        committed = {value for row in modern if row[0] == model for value in row[1:]}
+        assert committed >= set(values)
+    measured = [tuple(row[1:]) for row in _rows(times)]
+    assert len(measured) == 16
+    assert measured[2:8] + measured[10:] == [tuple(row[1:]) for row in timed if "." in row[1]]
+    short = _rows(readme.partition("**On the benchmarks of today**")[2].partition("## Speed")[0])
+    for row in short[2:6]:
+        assert row[1:] in [values[:4] for values in quoted.values()]
+
+
+def _rows(text: str) -> list[list[str]]:
+    """Return the cells of all lines of tables, without bold print."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in lines]
+
+
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_lead_somewhere(page: str) -> None:
     targets = re.findall(r"\]\(([^)#]+)\)", (REPOSITORY / page).read_text(encoding="utf-8"))
