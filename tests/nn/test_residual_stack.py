@@ -4,12 +4,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 from conftest import random_graph
+from helpers import triton_on_cpu  # noqa: F401  before any kernel is defined
 from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, SAGEConv
 
 from nfgnn.errors import UserError
-from nfgnn.nn import find_model
+from nfgnn.nn import HEAD_GATES, attention, find_model, residual_block
 from nfgnn.training import RunConfig, fit
 
 N = 40
@@ -155,3 +157,43 @@ def test_recomputed_blocks_have_the_same_gradients_and_store_less(name: str) -> 
     for plain, again in zip(*gradients):
         torch.testing.assert_close(plain, again)
     assert stored[1] < 0.5 * stored[0]
+
+
+NETWORKS = [
+    ("NFNet", {"K": 2, "basis": "chebyshev", "operator": "mean", "jumping": "mean"}),
+    *(("NFNet", {"gate": gate, "heads": 4}) for gate in HEAD_GATES),
+    ("ResidualGCN", {}),
+    ("ResidualGATSep", {"heads": 4}),
+]
+
+
+@pytest.mark.parametrize(("name", "settings"), NETWORKS, ids=str)
+def test_runs_at_once_on_a_gpu_equal_single_runs(
+    name: str, settings: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs as one computation of the GPU's kernels, and each run in plain torch in float64."""
+    for module in (residual_block, attention):
+        monkeypatch.setattr(module, "is_fused", lambda x: x.dtype == torch.float32)
+    edges = random_graph(N, 0.1, 0)
+    x = torch.randn(N, 5, dtype=torch.double)
+    model = randomised(name, dropout=0.0, **settings)
+    model(x.float(), edges)  # the trainer, too, prepares the graph before any transformation
+    model.double()
+    runs = [
+        {key: torch.randn_like(value) * 0.2 for key, value in model.named_parameters()}
+        for _ in range(2)
+    ]
+
+    def loss(weights: dict[str, Tensor]) -> Tensor:
+        features = x.to(next(iter(weights.values())))
+        logits: Tensor = functional_call(model, weights, (features, edges))
+        return logits.square().mean()
+
+    stacked = {key: torch.stack([run[key] for run in runs]).float() for key in runs[0]}
+    found, _ = vmap(grad_and_value(loss))(stacked)
+    for number, run in enumerate(runs):
+        expected, _ = grad_and_value(loss)(run)
+        for key, gradient in expected.items():
+            scale = gradient.abs().max().clamp(min=1e-3)
+            error = (found[key][number].double() - gradient).abs().max() / scale
+            assert error < 2e-3, (key, float(error))
