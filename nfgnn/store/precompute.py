@@ -152,7 +152,12 @@ def _replace_store(job: _Job, folder: Path) -> Store:
     staging = folder.with_name(f".{folder.name}.partial")
     _refuse_other_files(staging)
     with locked(staging, _busy(folder)):
-        if (staging / FILE).is_file() and Manifest.read(staging).fingerprint != job.fingerprint:
+        if (staging / FILE).is_file():
+            usable = Manifest.read(staging).fingerprint == job.fingerprint
+        else:
+            # Without work to resume, it is the rest of an old store that could not be deleted.
+            usable = (staging / WORK).is_dir()
+        if not usable:
             empty(staging)
         _precompute(job, staging, overwrite=True)
         publish(staging, folder)

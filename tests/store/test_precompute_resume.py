@@ -163,3 +163,19 @@ def test_unfinished_work_is_not_a_store_and_rejects_other_settings(
     source = MemorySource(small_graph(seed=3))
     with pytest.raises(UserError, match="unfinished work of another graph"):
         precompute(source, tmp_path / "s", SETTINGS)
+
+
+def test_the_rest_of_a_replaced_store_does_not_block_the_next(tmp_path: Path) -> None:
+    """The old store is deleted after the exchange; its manifest may go before a disk fails."""
+    work(tmp_path / "s", "resident")
+    rest = tmp_path / ".s.partial"
+    rest.mkdir()
+    (rest / "y.npy").touch()
+    source = MemorySource(small_graph(seed=3))
+    precompute(source, tmp_path / "s", SETTINGS, overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+    rest.mkdir()
+    (rest / "thesis.txt").touch()
+    with pytest.raises(UserError, match=r"thesis\.txt"):
+        precompute(source, tmp_path / "s", SETTINGS, overwrite=True)
+    assert (rest / "thesis.txt").exists()
