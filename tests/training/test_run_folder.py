@@ -27,7 +27,11 @@ from nfgnn.training import (
     prediction_table,
     verify_run,
 )
-from nfgnn.training.records.run_folder import dead_run_summary, read_description
+from nfgnn.training.records.run_folder import (
+    dead_run_summary,
+    read_description,
+    read_summary,
+)
 
 V1 = Path(__file__).parents[1] / "golden" / "run_folder_v1"
 TIMES = {"seconds", "epoch_ms", "run"}
@@ -383,6 +387,26 @@ def test_a_damaged_summary_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "run" / "summary.json").write_text(content)
     with pytest.raises(UserError, match=r"summary\.json is damaged.*train the run again"):
         load_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seeds": 3},
+        {"seeds": ["a", "b"]},
+        {"seeds": []},
+        {"metric": 1},
+        {"metric": "no metric"},
+        {"val_accuracy": 0.5},
+        {"val_accuracy": {"values": [None, None]}},
+    ],
+)
+def test_a_summary_without_scores_of_its_seeds_is_refused(change: dict, tmp_path: Path) -> None:
+    shutil.copytree(V1, tmp_path / "run")
+    path = tmp_path / "run" / "summary.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(UserError, match=r"summary\.json is damaged: its seeds.*train the run"):
+        read_summary(tmp_path / "run")
 
 
 @pytest.mark.parametrize("name", ["classifier.json", "weights.safetensors"])

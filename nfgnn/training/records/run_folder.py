@@ -328,7 +328,23 @@ def read_summary(folder: Path) -> dict[str, Any]:
     missing = {"seeds", "config", "val_accuracy"} - summary.keys()
     if missing:
         raise UserError(f"{path} is damaged: it lacks {', '.join(sorted(missing))}; {_REMEDY}")
+    if not _has_scores(summary):
+        raise UserError(f"{path} is damaged: its seeds do not match its scores; {_REMEDY}")
     return {**summary, "run": str(folder)}
+
+
+def _has_scores(summary: Mapping[str, Any]) -> bool:
+    """Whether a summary has a validation score for every seed."""
+    seeds = summary["seeds"]
+    metric = summary.get("metric", "accuracy")
+    if not isinstance(seeds, list) or not isinstance(metric, str):
+        return False
+    scores = summary.get(f"val_{metric}")
+    values = scores.get("values") if isinstance(scores, dict) else None
+    if not isinstance(values, list) or len(values) != len(seeds):
+        return False
+    numbers = all(isinstance(value, int | float) for value in values)
+    return numbers and all(isinstance(seed, int) for seed in seeds)
 
 
 def read_description(folder: Path) -> dict[str, Any]:
