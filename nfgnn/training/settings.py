@@ -189,7 +189,8 @@ SETTINGS: dict[str, Declaration] = {
     "init": Name("ppr"),
     "alpha": _SHARE,
     "self_loops": Flag(),
-    "lambda_max": Number(0, 1e6, low_excluded=True, words=("estimate",)),
+    # A smaller bound than any graph has, so that 2 / lambda_max is a float32.
+    "lambda_max": Number(1e-6, 1e6, words=("estimate",)),
     # Single models
     "eps": _SCALE,
     "enhance": _SCALE,

@@ -123,6 +123,7 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
         ({"depth": 3}, "NFGNN has no setting 'depth': choose one of hidden_channels"),
         ({"K": "many"}, "K = 'many' is not valid: it takes a whole number from 0"),
         ({"K": 2.5}, "K = 2.5 is not valid"),
+        ({"lambda_max": 1e-300}, "lambda_max = 1e-300 is not valid: it takes a number from 1e-06"),
         ({"self_loops": 1}, "self_loops = 1 is not valid"),
         ({"basis": "fourier"}, "unknown basis 'fourier'"),
         ({"basis": 3}, "basis = 3 is not valid"),

@@ -107,8 +107,7 @@ def test_messages_name_the_range() -> None:
         (
             "lambda_max",
             0,
-            "lambda_max = 0 is not valid: it takes a number from 0 to 1,000,000 (0 excluded) or "
-            "'estimate'",
+            "lambda_max = 0 is not valid: it takes a number from 1e-06 to 1,000,000 or 'estimate'",
         ),
     ):
         with pytest.raises(UserError) as error:
