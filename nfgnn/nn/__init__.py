@@ -5,7 +5,7 @@
 :class:`NodeModel` is the contract between models and trainers.
 """
 
-from nfgnn.nn.conv import NFConv, PolyConv, SpectralConv
+from nfgnn.nn.conv import OPERATORS, NFConv, PolyConv, SpectralConv
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.gates import GATES, Gate
 from nfgnn.nn.head_gates import HEAD_GATES, HeadGate
@@ -35,6 +35,7 @@ __all__ = [
     "MLP",
     "MODELS",
     "NFGNN",
+    "OPERATORS",
     "Decoupled",
     "Gate",
     "HeadGate",

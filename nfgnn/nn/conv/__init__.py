@@ -3,6 +3,6 @@
 from nfgnn.nn.conv.nf_conv import NFConv
 from nfgnn.nn.conv.poly_conv import PolyConv
 from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
-from nfgnn.nn.conv.spectral_conv import SpectralConv
+from nfgnn.nn.conv.spectral_conv import OPERATORS, SpectralConv
 
-__all__ = ["NFConv", "PolyConv", "PolynomialFilter", "SpectralConv"]
+__all__ = ["OPERATORS", "NFConv", "PolyConv", "PolynomialFilter", "SpectralConv"]

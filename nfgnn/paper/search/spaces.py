@@ -8,7 +8,7 @@ differ in nothing else can be trained as one computation.
 from collections.abc import Mapping
 from typing import Any
 
-from nfgnn.nn import GATES, LINK_CHOICES, find_model
+from nfgnn.nn import GATES, HEAD_GATES, LINK_CHOICES, OPERATORS, find_model
 from nfgnn.spectral import BASES, RESPONSES
 from nfgnn.training import RunConfig
 
@@ -41,7 +41,18 @@ _POLYNOMIAL: Space = {
     "link": LINK_CHOICES,
     **_FILTER,
 }
+_RESIDUAL: Space = {"hidden_channels": (64, 128), "num_layers": (2, 4, 8, 12)}
 _STRUCTURES: dict[str, Space] = {
+    "NFNet": {
+        "K": (1, 2, 3),
+        "operator": OPERATORS,
+        "gate": ("none", *HEAD_GATES),
+        **_RESIDUAL,
+    },
+    "ResidualGCN": _RESIDUAL,
+    "ResidualSAGE": _RESIDUAL,
+    "ResidualGAT": _RESIDUAL,
+    "ResidualGATSep": _RESIDUAL,
     "NFGNN": {**_POLYNOMIAL, "rank": (1, 3, 5), "gate": tuple(GATES)},
     "PolyGNN": _POLYNOMIAL,
     "GPRGNN": _FILTER,
