@@ -25,6 +25,7 @@ from nfgnn.data.readers.ogb import (
 from nfgnn.data.readers.planetoid import read_planetoid
 from nfgnn.data.readers.pyg import read_pyg
 from nfgnn.data.readers.twitch_gamers import read_twitch_gamers
+from nfgnn.files import require_regular_file
 
 Reader = Callable[[Path, tuple[str, ...]], Data]
 """From the folder of the raw files and their names to a graph that is not validated yet."""
@@ -68,6 +69,9 @@ class Entry:
 
     def raw_files(self, folder: Path) -> tuple[str, ...]:
         """Return the raw files to read: the required ones, and optional ones that are present."""
+        for file in self.optional:
+            # A pipe or device in its place would count as missing, and the splits with it.
+            require_regular_file(folder / file)
         present = [file for file in self.optional if (folder / file).is_file()]
         return (*self.required, *present)
 

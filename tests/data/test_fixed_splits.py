@@ -185,3 +185,10 @@ def test_features_of_twitch_gamers_are_standardised(tmp_path: Path) -> None:
     dates = torch.tensor([20160201.0 + i % 28 for i in range(30)], dtype=torch.float64)
     standard = (dates - dates.mean()) / dates.std()
     assert torch.allclose(data.x[:, 2].double(), standard, atol=1e-5)
+
+
+def test_a_pipe_in_place_of_optional_splits_is_refused(tmp_path: Path) -> None:
+    """It is no regular file, so the graph would silently be loaded without its splits."""
+    os.mkfifo(tmp_path / "genius-splits.npy")
+    with pytest.raises(UserError, match="pipe, socket or device"):
+        REGISTRY["genius"].raw_files(tmp_path)

@@ -133,7 +133,9 @@ def _judge_refusal(ended: Ended, names: list[str]) -> tuple[Outcome, str]:
     if ended.stderr and not message.startswith("nfgnn: "):
         return Outcome.UNCLEAR, f"the last line is no message: {message[:200]}"
     # Messages are one line and are cut, so a long name need not be there as a whole.
-    if names and not any(printable(name)[:200] in output for name in names):
+    # A path is named as it is read; the home folder of a case is called "home".
+    named = [*names, *(f"/home{name[1:]}" for name in names if name.startswith("~"))]
+    if names and not any(printable(name)[:200] in output for name in named):
         return Outcome.UNCLEAR, f"no file or option is named: {message[:300]}"
     if not _REMEDY.search(message):
         return Outcome.UNCLEAR, f"no remedy is named: {message[:300]}"
