@@ -102,7 +102,8 @@ class NodeModel(nn.Module):
     ) -> Tensor:
         """Return Ψ, the filter coefficients of all nodes, ``[n, K + 1]``."""
         raise UserError(
-            f"{type(self).__name__} has no polynomial filter, so it has no coefficients"
+            f"{type(self).__name__} has no polynomial filter at its output, so there are no "
+            "coefficients to return"
         )
 
 

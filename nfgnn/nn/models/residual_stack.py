@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from nfgnn.errors import UserError, unknown_name
+from nfgnn.errors import unknown_name
 from nfgnn.nn.conv import PolynomialFilter
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.node_model import Features, NodeModel
@@ -155,14 +155,6 @@ class ResidualStack(NodeModel):
         if self.jumping == "mean":
             _, y = residual_norm(total / (len(blocks) + 1), None, None, *norms[-1], drop, 0)
         return linear([y], self.lin_out.weight.T[None]).float() + self.lin_out.bias
-
-    def coefficients(
-        self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None
-    ) -> Tensor:
-        raise UserError(
-            f"{type(self).__name__} filters in every block, so its nodes have no single row of "
-            "coefficients: call the SpectralConv of a block with return_coefficients=True"
-        )
 
     def _project(self, x: Features) -> Tensor:
         """Return X W_in, in the precision of the weights."""
