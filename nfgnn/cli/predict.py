@@ -91,6 +91,7 @@ def predict(
     if extends is None:
         source = source_of_run(summary, dataset, root, column)
         data = load_graph(source.dataset, source.root, source.columns, False, encoding)
+        data.path = source.dataset  # for messages: the name of a graph is not that of its file
         data = split_of_run(run, classifier.seed, data)
         table = prediction_table(classifier, data, probabilities=probabilities)
     else:

@@ -13,6 +13,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{plural}"
 
 
+def quoted(name: str, limit: int = 60) -> str:
+    """Return a name in quotation marks, shortened: that of a damaged file may be very long."""
+    return repr(name if len(name) <= limit else f"{name[:limit]}…")
+
+
 def few(names: list[str]) -> str:
     """Join names by commas, and shorten a long list."""
     if len(names) <= 6:

@@ -316,6 +316,11 @@ def _check_masks(
         shapes = ", ".join(f"{key} {list(mask.shape)}" for key, mask in masks.items())
         raise UserError(f"{where}: the masks differ in shape: {shapes}; use the same for all.")
     times = torch.stack(list(masks.values())).sum(dim=0)
+    if times.numel() == 0:
+        raise UserError(
+            f"{where}: the masks have no values, shape {list(times.shape)}; remove them, or save "
+            "one column per split."
+        )
     if int(times.max()) > 1:
         node = int((times > 1).nonzero()[0, 0])
         raise UserError(

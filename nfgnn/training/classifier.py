@@ -545,7 +545,7 @@ class NodeClassifier:
             )
         features, _, _ = inputs.sizes(data)
         if features != self.num_features_:
-            name = data.get("name") or "the graph"
+            name = data.get("path") or data.get("name") or "the graph"
             raise UserError(
                 f"{name} has {features} features, but the model was trained on "
                 f"{self.num_features_}: pass a graph with the same columns"

@@ -197,3 +197,20 @@ def test_other_encodings_are_refused(tmp_path: Path, encoding: str) -> None:
     for read in (load_dataset, open_large):
         with pytest.raises(UserError, match=r"nodes\.csv: .* not UTF-8 text; save the file as"):
             read(path)
+
+
+def test_numbers_beyond_float32_are_refused_in_blocks_too(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,label,a\n0,x,1\n1,y,1e39\n")
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
+    graph = open_large(tmp_path)
+    with pytest.raises(UserError, match=r"row 1, column 0 .* is inf"):
+        list(graph.features(1))
+
+
+def test_a_long_name_of_a_column_is_shortened(tmp_path: Path) -> None:
+    name = "a" * 5000
+    (tmp_path / "nodes.csv").write_text(f"id,label,{name}\n0,x,1\n1,y,inf\n")
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
+    with pytest.raises(UserError, match="a finite number is required") as caught:
+        load_dataset(tmp_path)
+    assert len(str(caught.value)) < 400

@@ -9,6 +9,7 @@ from helpers.raw_layouts import writer_of
 from scipy import sparse
 
 from nfgnn.data import REGISTRY, load_dataset
+from nfgnn.data.readers.npz import open_npz
 from nfgnn.errors import UserError
 
 
@@ -71,3 +72,10 @@ def test_node_numbers_beyond_int64_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "graph.npz", edges=edges, node_labels=np.array([0, 1]))
     with pytest.raises(UserError, match=r"graph\.npz"):
         load_dataset(tmp_path / "graph.npz")
+
+
+def test_features_that_are_no_matrix_are_refused_in_blocks_too(tmp_path: Path) -> None:
+    path = tmp_path / "graph.npz"
+    np.savez(path, node_features=np.float32(1), node_labels=np.arange(3), edges=np.zeros((0, 2)))
+    with pytest.raises(UserError, match="save a matrix"):
+        open_npz(path)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from nfgnn.data import check_graph, mixed_graph
+from nfgnn.data import check_graph, load_dataset, mixed_graph
 from nfgnn.errors import UserError
 
 
@@ -124,3 +124,13 @@ def test_other_attributes_of_nodes_are_kept() -> None:
     assert data.year.tolist() == [0, 1, 2, 3]
     assert data.node_ids.tolist() == list("abcd")
     assert "edge_attr" not in data
+
+
+def test_masks_without_values_are_refused() -> None:
+    data = Data(
+        x=torch.zeros(3, 1), edge_index=torch.zeros(2, 0, dtype=torch.long), y=torch.arange(3)
+    )
+    for name in ("train_mask", "val_mask", "test_mask"):
+        data[name] = torch.zeros(3, 0, dtype=torch.bool)
+    with pytest.raises(UserError, match="masks have no values"):
+        load_dataset(data)

@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -187,3 +188,16 @@ def test_a_folder_in_place_of_the_database_is_refused(tmp_path: Path) -> None:
     assert "cannot be opened" in refusal(tmp_path)
     (tmp_path / "file").write_text("")
     assert "cannot be written" in refusal(tmp_path / "file" / "r.sqlite")
+
+
+def test_a_trigger_of_other_origin_is_no_crash(tmp_path: Path) -> None:
+    path = tmp_path / "records.sqlite"
+    with Records(path):
+        pass
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "CREATE TRIGGER no BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+        connection.commit()
+    with Records(path) as records, pytest.raises(UserError, match="not a database of records"):
+        records.add([made(0)])

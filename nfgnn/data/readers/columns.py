@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import torch
 
 from nfgnn.data.labels import MISSING
+from nfgnn.data.messages import quoted
 from nfgnn.errors import UserError
 
 _BLOCK = 4096  # rows
@@ -57,7 +58,7 @@ def require(names: list[str], name: str, file: str, role: str) -> None:
     found = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     option = f"{role}_columns" if role in ("drop", "category") else f"{role}_column"
     raise UserError(
-        f"{file}: there is no column {name!r} (found: {found}); rename it, or pass "
+        f"{file}: there is no column {quoted(name)} (found: {found}); rename it, or pass "
         f"--column {role}=NAME (in Python: {option}=NAME)."
     )
 
@@ -87,7 +88,7 @@ def numbers(
     if column.null_count and not gaps:
         row = pc.index(pc.is_null(column), True).as_py() + 1
         raise UserError(
-            f"{file}: row {row}, column {name!r}: the {what} is missing; "
+            f"{file}: row {row}, column {quoted(name)}: the {what} is missing; "
             "fill the gap or drop the column."
         )
     if pa.types.is_boolean(column.type):
@@ -101,7 +102,7 @@ def numbers(
         if len(invalid):
             row = int(invalid[0])
             raise UserError(
-                f"{file}: row {row + 1}, column {name!r}: the {what} is {values[row]}; "
+                f"{file}: row {row + 1}, column {quoted(name)}: the {what} is {values[row]}; "
                 "a finite number is required."
             )
     return values
@@ -138,8 +139,8 @@ def split_codes(column: pa.ChunkedArray, name: str, file: str, rows_before: int 
         if word not in _SPLIT_WORDS and word not in missing:
             row = rows_before + pc.index(encoded.indices, code).as_py() + 1
             raise UserError(
-                f"{file}: row {row}, column {name!r}: {word!r} is not train, val, test or empty; "
-                "use one of them."
+                f"{file}: row {row}, column {quoted(name)}: {word!r} is not train, val, test or "
+                "empty; use one of them."
             )
         codes.append(_SPLIT_WORDS.get(word, -1))
     # A null gets the last entry of the table.
@@ -167,12 +168,12 @@ def _parse(column: pa.ChunkedArray, name: str, file: str, what: str) -> pa.Chunk
             float(value)
         except (TypeError, ValueError):
             raise UserError(
-                f"{file}: row {row}, column {name!r}: {str(value)[:60]!r} is not a number; every "
-                f"column without another meaning is a {what}: encode it, or pass "
+                f"{file}: row {row}, column {quoted(name)}: {str(value)[:60]!r} is not a number; "
+                f"every column without another meaning is a {what}: encode it, or pass "
                 f"--column drop={name}."
             ) from None
     raise UserError(
-        f"{file}: column {name!r} of type {column.type} cannot be used as a {what}; "
+        f"{file}: column {quoted(name)} of type {column.type} cannot be used as a {what}; "
         f"convert it to numbers, or pass --column drop={name}."
     )
 
@@ -191,12 +192,13 @@ def unfold_lists(table: pa.Table, names: list[str], file: str) -> pa.Table:
             lengths = set(pc.list_value_length(array).to_pylist())
         except pa.ArrowNotImplementedError:
             raise UserError(
-                f"{file}: column {name!r} of type {array.type} cannot be used as a feature; "
+                f"{file}: column {quoted(name)} of type {array.type} cannot be used as a feature; "
                 f"convert it to numbers, or pass --column drop={name}."
             ) from None
         if len(lengths) != 1 or None in lengths:
             raise UserError(
-                f"{file}: column {name!r}: the lists differ in length; all nodes need the same."
+                f"{file}: column {quoted(name)}: the lists differ in length; all nodes need the "
+                "same."
             )
         width = lengths.pop()
         values = pc.list_flatten(array)
@@ -205,8 +207,8 @@ def unfold_lists(table: pa.Table, names: list[str], file: str) -> pa.Table:
             entry = f"{name}_{i}"
             if entry in columns or entry in names:
                 raise UserError(
-                    f"{file}: the list column {name!r} becomes the columns {name}_0, {name}_1, …, "
-                    f"but there is also a column {entry!r}; rename one of them."
+                    f"{file}: the list column {quoted(name)} becomes the columns {name}_0, "
+                    f"{name}_1, …, but there is also a column {entry!r}; rename one of them."
                 )
             columns[entry] = values.take(places)
     return pa.table(columns)

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from nfgnn.data.labels import MISSING
 from nfgnn.data.memory import require_memory
-from nfgnn.data.messages import counted, few
+from nfgnn.data.messages import counted, few, quoted
 from nfgnn.data.problems import Problems
 from nfgnn.data.readers.columns import numbers, unfold_lists
 from nfgnn.errors import UserError
@@ -243,9 +243,9 @@ def _categories(
         return None
     if len(distinct) > MAX_CATEGORIES:
         raise UserError(
-            f"{file}: column {name!r} holds text with {len(distinct):,} different values, such as "
-            f"{distinct[0][:40]!r}; leave it out with --column drop={name}, or encode it as "
-            f"{len(distinct):,} features with --column category={name}."
+            f"{file}: column {quoted(name)} holds text with {len(distinct):,} different values, "
+            f"such as {distinct[0][:40]!r}; leave it out with --column drop={name}, or encode it "
+            f"as {len(distinct):,} features with --column category={name}."
         )
     return tuple(sorted(distinct))
 
@@ -263,8 +263,8 @@ def _decode(column: pa.ChunkedArray, encoding: ColumnEncoding, file: str) -> _Va
         return np.full(len(column), np.nan)
     if encoding.kind == "date" and not _is_date(column.type):
         raise UserError(
-            f"{file}: column {encoding.name!r} has type {column.type}; the model was trained with "
-            "dates."
+            f"{file}: column {quoted(encoding.name)} has type {column.type}; the model was trained "
+            "with dates."
         )
     return _numbers(column, encoding.name, file) - encoding.origin
 
@@ -312,7 +312,7 @@ def _mark_gaps(gaps: np.ndarray, encoding: ColumnEncoding, last: np.ndarray) -> 
         last[gaps] = 1
         return []
     return [
-        f"column {encoding.name!r}: filled {counted(int(gaps.sum()), 'gap')} with the median "
+        f"column {quoted(encoding.name)}: filled {counted(int(gaps.sum()), 'gap')} with the median "
         f"{encoding.median:.4g}"
     ]
 
@@ -333,8 +333,8 @@ def _write_categories(
         return []
     names = pc.unique(text.filter(pa.array(unknown))).to_pylist()
     return [
-        f"column {encoding.name!r}: {counted(int(unknown.sum()), 'row')} with a category that the "
-        f"model does not know ({few(names)}); all its features are 0 there"
+        f"column {quoted(encoding.name)}: {counted(int(unknown.sum()), 'row')} with a category "
+        f"that the model does not know ({few(names)}); all its features are 0 there"
     ]
 
 
@@ -375,7 +375,7 @@ def _as_text(column: pa.ChunkedArray, name: str, file: str) -> pa.ChunkedArray:
         text = pc.utf8_trim_whitespace(pc.cast(column, pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise UserError(
-            f"{file}: column {name!r} of type {column.type} cannot be used as a category."
+            f"{file}: column {quoted(name)} of type {column.type} cannot be used as a category."
         ) from None
     return pc.if_else(pc.is_in(text, value_set=_MISSING_TEXT), pa.scalar(None, pa.string()), text)
 
@@ -411,7 +411,7 @@ def _numbers(column: pa.ChunkedArray, name: str, file: str) -> np.ndarray:
         column = pc.cast(pc.cast(column, unit, safe=False), pa.int64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise UserError(
-            f"{file}: column {name!r} of type {kind} cannot be used as a feature."
+            f"{file}: column {quoted(name)} of type {kind} cannot be used as a feature."
         ) from None
     days: np.ndarray = column.to_numpy().astype(np.float64) / _MICROSECONDS_PER_DAY
     return days

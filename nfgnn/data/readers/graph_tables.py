@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import torch
 from torch_geometric.data import Data
 
+from nfgnn.data.features import find_nonfinite, nonfinite_error
 from nfgnn.data.labels import UNLABELLED, encode_labels
 from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.paths import files_fingerprint
@@ -146,8 +147,15 @@ def open_graph_folder(folder: Path, columns: Columns) -> LargeGraph:
         )
 
     def feature_batches(rows: int) -> Iterator[np.ndarray]:
+        first = 0
         for batch in read_batches(nodes, names, rows):
-            yield feature_matrix(batch, names, nodes.name)[0].numpy()
+            block = feature_matrix(batch, names, nodes.name)[0]
+            # A number of the table may exceed float32.
+            place = find_nonfinite(block)
+            if place is not None:
+                raise nonfinite_error(block[place].item(), first + place[0], place[1], nodes.name)
+            first += len(block)
+            yield block.numpy()
 
     y, class_names, masks = _read_labels(nodes, columns)
     return LargeGraph(

@@ -82,6 +82,10 @@ def open_npz(path: Path) -> LargeGraph:
     """Open a file with ``edges``, ``node_features`` and ``node_labels`` for reading in blocks."""
     scratch = scratch_folder(path.stem, path)
     x = map_member(path, "node_features", scratch)
+    if x.ndim != 2:
+        raise UserError(
+            f"{path}: node_features has the shape {list(x.shape)}; save a matrix [nodes, features]."
+        )
     edges = map_member(path, "edges", scratch)
     labels = np.array(map_member(path, "node_labels", scratch))
     y, class_names = encode_labels(labels, f"{path.name}, node_labels")

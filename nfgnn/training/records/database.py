@@ -346,10 +346,12 @@ def _all_defaults() -> dict[str, Any]:
 
 def _explain(error: sqlite3.DatabaseError, path: Path) -> str | None:
     """Return what an error of SQLite means and how to fix it; ``None`` for a mistake of ours."""
-    if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
-        return None
     # Text that cannot be decoded is the one error without a code.
     code = vars(error).get("sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+    if code == sqlite3.SQLITE_CONSTRAINT_TRIGGER:
+        return _DAMAGED  # our tables have no triggers
+    if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+        return None
     primary = code & 0xFF  # the other bits say where it happened
     if primary in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
         # SQLite reports the same code for many causes.
