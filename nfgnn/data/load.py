@@ -15,7 +15,7 @@ from nfgnn.data.fingerprints import known_fingerprints, recognise
 from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.messages import first_line
 from nfgnn.data.processed_cache import load_processed, save_processed
-from nfgnn.data.published import check_raw_files, published_file
+from nfgnn.data.published import check_raw_files, check_small_files, published_file
 from nfgnn.data.readers.columns import Columns
 from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.graph_tables import open_graph_folder, read_graph_folder
@@ -163,6 +163,7 @@ def open_large(
     folder = find_raw_files(entry, root)
     if folder is None:
         return None
+    check_small_files(entry, folder)
     return replace(entry.large_reader(folder, entry.required), registered_name=entry.name)
 
 
@@ -200,7 +201,8 @@ def _load_named(name: str, root: str | Path | None, options: dict[str, Any]) -> 
 
 def _load_entry(entry: Entry, root: str | Path | None) -> Data:
     folder = find_raw_files(entry, root) or download(entry)
-    if entry.large_reader is not None:  # the graph stays on disk: neither hashed nor cached
+    if entry.large_reader is not None:  # the graph stays on disk and is not cached
+        check_small_files(entry, folder)
         data = _read_entry(entry, folder)
     else:
         hashes = check_raw_files(entry, folder)

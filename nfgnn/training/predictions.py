@@ -122,7 +122,7 @@ def align_features(data: Data, trained: list[str] | None) -> Data:
         more = ", …" if len(missing) > 5 else ""
         raise UserError(
             f"the graph lacks {len(missing)} of the {len(trained)} features that the model was "
-            f"trained with: {listed}{more}"
+            f"trained with: {listed}{more}; add these columns to the table of nodes"
         )
     aligned = copy.copy(data)
     aligned.x = data.x.to_dense()[:, [position[name] for name in trained]]

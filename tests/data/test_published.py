@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nfgnn.data import REGISTRY, load_dataset, paths
-from nfgnn.data.published import check_raw_files, published_files
+from nfgnn.data import REGISTRY, load_dataset, paths, published
+from nfgnn.data.published import check_raw_files, check_small_files, published_files
 from nfgnn.errors import UserError
 
 TEXAS = REGISTRY["texas"]
@@ -105,3 +105,20 @@ def test_the_documentation_names_the_data_sets_without_recorded_hashes() -> None
     for name, entry in REGISTRY.items():
         pinned = all(f"{entry.folder}/{file}" in published_files() for file in entry.required)
         assert (f"`{name}`" in paragraph) != pinned, name
+
+
+def test_small_files_of_a_graph_on_disk_are_compared_by_hash(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = root / TEXAS.folder
+    check_small_files(TEXAS, folder)
+    file = folder / EDGES
+    content = file.read_bytes()
+    file.write_bytes(content[:-2] + (b"1" if content[-2:-1] != b"1" else b"2") + content[-1:])
+    with pytest.raises(UserError, match="SHA-256 is not that of the published file"):
+        check_small_files(TEXAS, folder)
+    monkeypatch.setattr(published, "_SMALL", 10)
+    check_small_files(TEXAS, folder)  # large files by size only
+    file.write_bytes(content[:-10])
+    with pytest.raises(UserError, match="bytes"):
+        check_small_files(TEXAS, folder)
