@@ -56,6 +56,13 @@ def check_raw_files(entry: Entry, folder: Path) -> list[str]:
 
 def check_small_files(entry: Entry, folder: Path) -> None:
     """Compare the raw files of a graph that stays on disk: all by size, small ones by hash."""
+    try:
+        _compare_small_files(entry, folder)
+    except OSError as error:
+        raise system_error(error) from None
+
+
+def _compare_small_files(entry: Entry, folder: Path) -> None:
     for file in entry.raw_files(folder):
         path = folder / file
         recorded = published_file(entry, file)

@@ -121,8 +121,9 @@ def align_features(data: Data, trained: list[str] | None) -> Data:
         listed = ", ".join(missing[:5])
         more = ", …" if len(missing) > 5 else ""
         raise UserError(
-            f"the graph lacks {len(missing)} of the {len(trained)} features that the model was "
-            f"trained with: {listed}{more}; add these columns to the table of nodes"
+            f"{data.get('path') or 'the graph'} lacks {len(missing)} of the {len(trained)} "
+            f"features that the model was trained with: {listed}{more}; add these columns to the "
+            "table of nodes"
         )
     aligned = copy.copy(data)
     aligned.x = data.x.to_dense()[:, [position[name] for name in trained]]

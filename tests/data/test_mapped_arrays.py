@@ -42,3 +42,12 @@ def test_an_unpacked_array_that_was_changed_is_unpacked_again(tmp_path: Path) ->
     content[-8:] = bytes(8)
     unpacked.write_bytes(content)
     assert np.array_equal(map_member(tmp_path / "g.npz", "x", tmp_path / "scratch"), values)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_values_of_no_size_are_refused(save: object, tmp_path: Path) -> None:
+    """NumPy divides by their size when it maps them, which ends the process."""
+    assert callable(save)
+    save(tmp_path / "a.npz", x=np.zeros(3, dtype="V0"))
+    with pytest.raises(UserError, match="have no size"):
+        map_member(tmp_path / "a.npz", "x", tmp_path / "scratch")

@@ -49,6 +49,8 @@ def map_member(path: Path, key: str, scratch: Path) -> np.ndarray:
             target = scratch / f"{path.stem}-{key}.npy"
             if not is_intact(target, info.CRC):
                 _unpack(archive, info, target)
+        with target.open("rb") as file:
+            read_header(file)
         unpacked: np.ndarray = np.load(target, mmap_mode="c", allow_pickle=False)
         return unpacked
     except UserError:
@@ -125,7 +127,7 @@ def _map_stored(path: Path, info: zipfile.ZipInfo) -> np.ndarray | None:
             f"{path}: {info.filename} contains Python objects, which are not loaded; "
             "save numbers or text."
         )
-    if dtype.itemsize == 0 or start % dtype.itemsize:
+    if start % dtype.itemsize:
         return None
     shape = shape[::-1] if fortran else shape
     array = np.memmap(path, dtype, mode="c", offset=start, shape=shape)

@@ -52,10 +52,17 @@ def member_sizes(path: Path) -> dict[str, int]:
 
 
 def read_header(file: IO[bytes]) -> Header:
-    """Read the header of an ``.npy`` file."""
+    """Read the header of an ``.npy`` file, and refuse values of no size.
+
+    NumPy divides by the size when it maps a file, which ends the process.
+    """
     if np.lib.format.read_magic(file) == (1, 0):
-        return np.lib.format.read_array_header_1_0(file)
-    return np.lib.format.read_array_header_2_0(file)
+        header = np.lib.format.read_array_header_1_0(file)
+    else:
+        header = np.lib.format.read_array_header_2_0(file)
+    if header[2].itemsize == 0:
+        raise ValueError(f"values of type {header[2]!r} have no size")
+    return header
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
