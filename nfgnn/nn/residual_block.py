@@ -4,10 +4,10 @@ r"""The operations of a residual block, for one run and for many at once.
     u = \sum_k T_k W_k, \qquad v = \mathrm{drop}\big(\mathrm{gelu}(u + b)\big), \qquad
     h' = h + \mathrm{drop}(v W + b'), \qquad y = \mathrm{LayerNorm}(h')
 
-h is float32, everything else has the precision of the weights. On a GPU, :mod:`nfgnn.kernels
-.residual_block` computes what is row-wise, in one kernel per function. Under ``vmap`` the tensors
-of nodes are ``[n, runs, width]`` in memory, the layout of a sparse product over the columns of all
-runs, so nothing is copied between the operations. Elsewhere the functions are plain torch.
+h is float32, everything else has the precision of the weights. On a GPU, the row-wise operations
+are one kernel each (:mod:`nfgnn.kernels.residual_block`); elsewhere they are plain torch. Under
+``vmap`` the tensors of nodes are ``[n, runs, width]`` in memory, which is also the layout of a
+sparse product over the columns of all runs, so the operations copy nothing.
 """
 
 from collections.abc import Sequence

@@ -160,6 +160,7 @@ class ResidualStack(NodeModel):
         """Return X W_in, in the precision of the weights."""
         weight = self.lin_in.weight
         if isinstance(x, Tensor) and x.layout == torch.strided:
-            return linear([x.to(weight.dtype)], weight.T[None], constant=True)
+            constant = not x.requires_grad
+            return linear([x.to(weight.dtype)], weight.T[None], constant)
         matrix = x if isinstance(x, CSR) else CSR.from_tensor(x)
         return (matrix @ weight.T.to(matrix.values.dtype)).to(weight.dtype)
