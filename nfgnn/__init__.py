@@ -20,7 +20,8 @@ files, json_text, plugins, progress, npyfile, tensor_cache.
 | `store` | a graph that exceeds memory → terms on disk, row batches | data, kernels, spectral |
 | `training` | a run specification → a result | data, kernels, spectral, nn, store |
 | `analysis` | tensors → homophily, entropy, spectra, responses | spectral |
-| `explain` | results → pages and figures | data, spectral, nn, store, training, analysis |
+| `auto` | a graph → the best model for it | data, nn, training, analysis |
+| `explain` | results → pages and figures | data, spectral, nn, store, training, analysis, auto |
 | `paper` | the paper's tables, figures, searches, studies | all of these |
 | `cli` | a command line → calls of the library, printed results | all of these |
 """
