@@ -28,11 +28,11 @@ CONFIRMATORY = ("term", "agreement", "attention", "cluster")
 
 FEW_SEEDS = range(3)
 """Search seeds of all draws."""
-SEARCH_SEEDS = range(10)
+SEARCH_SEEDS = range(5)
 """Search seeds of the finalists."""
 REPORT_SEEDS = range(FIRST_REPORT_SEED, FIRST_REPORT_SEED + 10)
 """Seeds of the report runs, which no choice uses."""
-FINALISTS = 3
+FINALISTS = 2
 DRAWS_PER_STRUCTURE = 3
 LAYERS = (2, 4, 8, 12)
 """The numbers of layers. There is one structure of each."""
@@ -52,7 +52,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
 }
 """Settings that are drawn for every configuration. Runs that differ in nothing else are trained as
 one computation."""
-TRAINING = {"epochs": 2000, "patience": 200, "select": "metric"}
+TRAINING = {"epochs": 2000, "patience": 200, "select": "metric", "precision": "auto"}
 _MLP_SETTINGS = ("hidden_channels", "features", *NUMBERS)
 
 MODERN = "modern"
