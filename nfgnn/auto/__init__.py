@@ -1,8 +1,10 @@
 """The best model for a graph that was never seen before, without settings.
 
 :mod:`~nfgnn.auto.result` holds the values that a search returns.
+:mod:`~nfgnn.auto.bootstrap` computes confidence intervals.
 """
 
+from nfgnn.auto.bootstrap import ScoredNodes, bootstrap_score
 from nfgnn.auto.result import (
     BOTH,
     FEATURES,
@@ -29,4 +31,6 @@ __all__ = [
     "HomophilyInterval",
     "LeaderboardEntry",
     "Score",
+    "ScoredNodes",
+    "bootstrap_score",
 ]

@@ -89,6 +89,9 @@ class HomophilyInterval:
     """Accuracy of the best model that ignores the edges; ``None`` if none was trained."""
     graph: float | None
     """Accuracy of the best model that uses the edges."""
+    gain_low: float | None = None
+    gain_high: float | None = None
+    """95 % confidence interval of the second minus the first; ``None`` for too few nodes."""
 
 
 @dataclass(frozen=True)
