@@ -34,6 +34,12 @@ class NodeModel(nn.Module):
     weights_per_node: bool = False
     """Whether nodes have weights of their own, which ties a model to one graph."""
 
+    reads_features: bool = True
+    """Whether the logits depend on the features of the nodes."""
+
+    reads_edges: bool = True
+    """Whether the logits depend on the edges."""
+
     half_precision: bool = False
     """Whether the passes can be computed in bfloat16, with features and weights in any precision.
     The logits are float32."""

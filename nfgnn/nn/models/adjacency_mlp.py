@@ -39,6 +39,7 @@ class AdjacencyMLP(MLP):
     """
 
     weights_per_node = True
+    reads_edges = True
 
     def __init__(
         self,

@@ -27,6 +27,7 @@ class LINK(NodeModel):
 
     batchable = True
     weights_per_node = True
+    reads_features = False
 
     def __init__(self, in_channels: int, out_channels: int, num_nodes: int) -> None:
         super().__init__()

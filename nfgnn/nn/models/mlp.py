@@ -32,6 +32,7 @@ class MLP(NodeModel):
 
     batchable = True
     shares_passes = True
+    reads_edges = False
 
     def __init__(
         self,
