@@ -1,0 +1,265 @@
+"""Greedy ensemble selection on validation predictions.
+
+A selection starts with the best model and adds, one at a time and with replacement, the model that
+improves the ensemble most (Caruana et al., `Ensemble Selection from Libraries of Models
+<https://doi.org/10.1145/1015330.1015432>`_, ICML 2004). How often a model was added is its weight.
+The probabilities of every model are first calibrated by a temperature, so that an overconfident
+model does not outvote the others.
+
+Few validation nodes would let the selection overfit. It is therefore repeated with random weights
+of the nodes, and the mean of the weights is taken. The score of the ensemble comes from
+cross-fitting: the nodes of each fold are predicted by an ensemble that was selected on the other
+folds. If the best model alone is better in the same comparison, the ensemble has one member.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from scipy.optimize import minimize_scalar
+from torch import Tensor
+
+from nfgnn.auto.candidate import ValidationSplit, mean_score
+from nfgnn.auto.score_intervals import bootstrap_weights
+from nfgnn.training import METRICS, Metric
+
+STEPS = 20
+"""Most additions of a selection."""
+BAGS = 10
+"""Number of selections with random weights of the nodes."""
+FOLDS = 5
+LARGEST_POOL = 25
+"""Number of the best models that a selection chooses from."""
+ENOUGH_NODES = 2000
+"""With as many validation nodes, one selection without weights and folds does not overfit."""
+SMALLEST_WEIGHT = 0.03
+"""Members of less weight are left out."""
+_LARGEST_LOG_TEMPERATURE = math.log(20)
+_SMALLEST_PROBABILITY = 1e-30
+_LARGEST_STEP = 10_000_000
+"""Most probabilities that one step of the selections holds."""
+_EQUAL = 1e-12
+"""Scores that differ by less are equal."""
+
+
+@dataclass(frozen=True)
+class SelectedMember:
+    """A model of an ensemble, by its position in the pool."""
+
+    position: int
+    weight: float
+    temperature: float
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """An ensemble: ``calibrate(Σ weight · calibrate(p, temperature), temperature)``."""
+
+    members: tuple[SelectedMember, ...]
+    temperature: float
+    held_out: tuple[Tensor, ...]
+    """Probabilities of the nodes of every split, ``[n, C]``, by ensembles that were selected
+    without these nodes."""
+
+
+def calibrate(probabilities: Tensor, temperature: float) -> Tensor:
+    r"""Return :math:`p^{1/T}`, normalised over the classes."""
+    logits = probabilities.double().clamp_min(_SMALLEST_PROBABILITY).log()
+    return (logits / temperature).softmax(-1)
+
+
+def fit_temperature(probabilities: Sequence[Tensor], splits: Sequence[ValidationSplit]) -> float:
+    """Return the temperature of least log loss on the validation nodes.
+
+    A standard normal prior on its logarithm keeps it finite where all predictions are right.
+    """
+
+    def cost(log_temperature: float) -> float:
+        total = 0.0
+        for shares, split in zip(probabilities, splits):
+            calibrated = calibrate(shares, math.exp(log_temperature))
+            own = calibrated.gather(1, split.labels[:, None])
+            total -= float(own.clamp_min(_SMALLEST_PROBABILITY).log().sum())
+        return total / len(splits) + log_temperature**2 / 2
+
+    bounds = (-_LARGEST_LOG_TEMPERATURE, _LARGEST_LOG_TEMPERATURE)
+    found = minimize_scalar(cost, bounds=bounds, method="bounded")
+    return math.exp(float(found.x))
+
+
+def mix(members: Sequence[tuple[Tensor, float, float]], temperature: float) -> Tensor:
+    """Return the probabilities of an ensemble.
+
+    Args:
+        members: probabilities ``[n, C]``, weight and temperature of every member.
+        temperature: of the weighted mean.
+    """
+    mean = sum(weight * calibrate(shares, own) for shares, weight, own in members)
+    return calibrate(torch.as_tensor(mean), temperature)
+
+
+def select_ensemble(
+    pool: Sequence[Sequence[Tensor]],
+    splits: Sequence[ValidationSplit],
+    metric: Metric,
+    seed: int = 0,
+) -> Selection:
+    """Select an ensemble.
+
+    Args:
+        pool: the predictions of every model, the best first, on every split, ``[n, C]`` each.
+        splits: the validation nodes.
+        metric: what the ensemble is selected by.
+        seed: of the random weights and of the folds.
+    """
+    pool = pool[:LARGEST_POOL]
+    temperatures = [fit_temperature(model, splits) for model in pool]
+    stacks = []
+    for number in range(len(splits)):
+        calibrated = [calibrate(p[number], t) for p, t in zip(pool, temperatures)]
+        stacks.append(torch.stack(calibrated))
+    nodes = torch.cat([split.nodes for split in splits]).unique()
+    if len(nodes) >= ENOUGH_NODES:
+        weights = _greedy(stacks, splits, _equal_weights(splits), metric)[0]
+        held_out = _mixtures(stacks, weights)
+    else:
+        weights = _bagged(stacks, splits, metric, seed)
+        held_out, single = _cross_fit(stacks, splits, metric, seed)
+        gain = mean_score(held_out, splits, metric) - mean_score(single, splits, metric)
+        if gain * (1 if metric.greater_is_better else -1) < 0:
+            weights = torch.zeros(len(pool), dtype=torch.float64)
+            weights[0] = 1.0
+            held_out = single
+    kept = weights >= SMALLEST_WEIGHT
+    weights = torch.where(kept, weights, 0.0)
+    weights = weights / weights.sum()
+    temperature = fit_temperature(_mixtures(stacks, weights), splits)
+    members = [
+        SelectedMember(position, float(weights[position]), temperatures[position])
+        for position in weights.argsort(descending=True, stable=True).tolist()
+        if weights[position] > 0
+    ]
+    calibrated = [calibrate(shares, temperature) for shares in held_out]
+    return Selection(tuple(members), temperature, tuple(calibrated))
+
+
+def _mixtures(stacks: Sequence[Tensor], weights: Tensor) -> list[Tensor]:
+    """Return the weighted means of calibrated predictions ``[M, n, C]`` on every split."""
+    return [torch.einsum("m,mnc->nc", weights, stack) for stack in stacks]
+
+
+def _equal_weights(splits: Sequence[ValidationSplit]) -> list[Tensor]:
+    return [torch.ones(1, len(split.nodes), dtype=torch.float64) for split in splits]
+
+
+def _bagged(
+    stacks: Sequence[Tensor], splits: Sequence[ValidationSplit], metric: Metric, seed: int
+) -> Tensor:
+    """Return the mean of the weights of several selections with random weights of the nodes."""
+    weights = bootstrap_weights(splits, BAGS, seed)
+    at_once = max(1, _LARGEST_STEP // max(stack.numel() for stack in stacks))
+    chosen = [
+        _greedy(stacks, splits, parts, metric)
+        for parts in zip(*(weight.split(at_once) for weight in weights))
+    ]
+    return torch.cat(chosen).mean(0)
+
+
+def _greedy(
+    stacks: Sequence[Tensor],
+    splits: Sequence[ValidationSplit],
+    node_weights: Sequence[Tensor],
+    metric: Metric,
+) -> Tensor:
+    """Return the weights of greedy selections with replacement, ``[B, M]``.
+
+    The additions up to the best ensemble count. Equal scores are compared by the log loss.
+
+    Args:
+        stacks: the calibrated predictions of all models on every split, ``[M, n, C]`` each.
+        splits: the validation nodes.
+        node_weights: the weights of the nodes in every selection, ``[B, n]`` each.
+        metric: what the models are selected by.
+    """
+    bags = torch.arange(len(node_weights[0]))
+    counts = torch.zeros(len(bags), len(stacks[0]), dtype=torch.float64)
+    sums = [stack.new_zeros((len(bags), *stack.shape[1:])) for stack in stacks]
+    best_score = torch.full((len(bags),), -math.inf, dtype=torch.float64)
+    best_loss = best_score
+    best_counts = counts
+    for step in range(STEPS):
+        mixtures = [(total[:, None] + stack) / (step + 1) for total, stack in zip(sums, stacks)]
+        scores = _weighted_scores(mixtures, splits, node_weights, metric)
+        losses = _weighted_scores(mixtures, splits, node_weights, METRICS["log_loss"])
+        is_best = scores >= scores.amax(1, keepdim=True) - _EQUAL
+        chosen = torch.where(is_best, losses, -math.inf).argmax(1)
+        counts[bags, chosen] += 1
+        sums = [total + stack[chosen] for total, stack in zip(sums, stacks)]
+        score = scores[bags, chosen]
+        loss = losses[bags, chosen]
+        better = score > best_score + _EQUAL
+        better |= (score >= best_score - _EQUAL) & (loss > best_loss)
+        best_score = torch.where(better, score, best_score)
+        best_loss = torch.where(better, loss, best_loss)
+        best_counts = torch.where(better[:, None], counts, best_counts)
+    return best_counts / best_counts.sum(1, keepdim=True)
+
+
+def _weighted_scores(
+    mixtures: Sequence[Tensor],
+    splits: Sequence[ValidationSplit],
+    node_weights: Sequence[Tensor],
+    metric: Metric,
+) -> Tensor:
+    """Return the mean score of every mixture over the splits, ``[B, M]``; greater is better."""
+    total = torch.zeros(mixtures[0].shape[:2], dtype=torch.float64)
+    for mixture, split, weight in zip(mixtures, splits, node_weights):
+        shape = mixture.shape[:-1]
+        total += metric.value(mixture, split.labels.expand(shape), weight[:, None].expand(shape))
+    # Without a node of some class a metric may be undefined. The log loss then decides alone.
+    total = total.nan_to_num(0.0) / len(splits)
+    return total if metric.greater_is_better else -total
+
+
+def _cross_fit(
+    stacks: Sequence[Tensor], splits: Sequence[ValidationSplit], metric: Metric, seed: int
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the predictions of every fold by the ensemble and by the best model of the others.
+
+    A node is in the same fold in all splits.
+    """
+    ensemble = [torch.empty_like(stack[0]) for stack in stacks]
+    single = [torch.empty_like(stack[0]) for stack in stacks]
+    fold_of = _folds(splits, seed)
+    for fold in range(FOLDS):
+        others = [part != fold for part in fold_of]
+        parts = [
+            ValidationSplit(split.nodes[kept], split.labels[kept])
+            for split, kept in zip(splits, others)
+        ]
+        inside = [stack[:, kept] for stack, kept in zip(stacks, others)]
+        weights = _bagged(inside, parts, metric, seed)
+        models = [stack[None] for stack in inside]
+        best = int(_weighted_scores(models, parts, _equal_weights(parts), metric).argmax())
+        for number, kept in enumerate(others):
+            outside = stacks[number][:, ~kept]
+            ensemble[number][~kept] = torch.einsum("m,mnc->nc", weights, outside)
+            single[number][~kept] = outside[best]
+    return ensemble, single
+
+
+def _folds(splits: Sequence[ValidationSplit], seed: int) -> list[Tensor]:
+    """Return the fold of every validation node, balanced over the classes."""
+    nodes = torch.cat([split.nodes for split in splits])
+    labels = torch.cat([split.labels for split in splits])
+    distinct, position = nodes.unique(return_inverse=True)
+    label_of = torch.empty_like(distinct)
+    label_of[position] = labels
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(distinct), generator=generator)
+    order = order[label_of[order].argsort(stable=True)]
+    fold_of = torch.empty_like(distinct)
+    fold_of[order] = torch.arange(len(distinct)) % FOLDS
+    sizes = [len(split.nodes) for split in splits]
+    return list(fold_of[position].split(sizes))

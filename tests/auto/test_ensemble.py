@@ -1,0 +1,152 @@
+"""Ensemble selection, against brute force and closed forms."""
+
+import math
+from itertools import combinations_with_replacement
+
+import pytest
+import torch
+from helpers.candidates import noisy_predictions, predictions, validation_split
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp
+
+from nfgnn.auto import ensemble
+from nfgnn.auto.candidate import ValidationSplit, mean_score
+from nfgnn.auto.ensemble import calibrate, fit_temperature, mix, select_ensemble
+from nfgnn.training import METRICS
+
+ACCURACY = METRICS["accuracy"]
+LOG_LOSS = METRICS["log_loss"]
+
+
+def random_labels(n: int, num_classes: int, seed: int = 0) -> torch.Tensor:
+    labels = torch.randint(num_classes, (n,), generator=torch.Generator().manual_seed(seed))
+    labels[:num_classes] = torch.arange(num_classes)
+    return labels
+
+
+def split_of(labels: torch.Tensor) -> list[ValidationSplit]:
+    return [ValidationSplit(torch.arange(len(labels)), labels)]
+
+
+def test_a_temperature_divides_the_logits() -> None:
+    logits = torch.randn(5, 3, dtype=torch.float64)
+    expected = (logits / 2.5).softmax(-1)
+    torch.testing.assert_close(calibrate(logits.softmax(-1), 2.5), expected)
+
+
+@pytest.mark.parametrize("signal", [0.5, 2.0, 30.0])
+def test_the_temperature_minimises_the_penalised_log_loss(signal: float) -> None:
+    labels = random_labels(60, 3)
+    shares = noisy_predictions(labels, 3, signal, seed=1)
+    logits = shares.double().clamp_min(1e-30).log().numpy()
+
+    def cost(x) -> float:
+        scaled = logits / math.exp(x[0])
+        own = scaled[range(60), labels.numpy()]
+        return float((logsumexp(scaled, axis=1) - own).sum() + x[0] ** 2 / 2)
+
+    expected = minimize(cost, [0.0], method="Nelder-Mead", options={"xatol": 1e-8}).x[0]
+    found = math.log(fit_temperature([shares], split_of(labels)))
+    assert found == pytest.approx(expected, abs=1e-4)
+    assert abs(found) < math.log(20)
+
+
+def test_complementary_models_are_combined() -> None:
+    """Three models are wrong on different thirds of the nodes, with less confidence than usual."""
+    labels = [0, 1] * 15
+    split = validation_split(labels)
+    pool = []
+    for third in range(3):
+        wrong = [1 - y if i % 3 == third else y for i, y in enumerate(labels)]
+        shares = predictions(wrong)
+        shares[third::3] = predictions(wrong, confidence=0.6)[third::3]
+        pool.append([shares])
+    found = select_ensemble(pool, [split], ACCURACY)
+    assert {member.position for member in found.members} == {0, 1, 2}
+    assert sum(member.weight for member in found.members) == pytest.approx(1)
+    members = [(pool[m.position][0], m.weight, m.temperature) for m in found.members]
+    assert mean_score([mix(members, found.temperature)], [split], ACCURACY) == 1
+    assert mean_score(found.held_out, [split], ACCURACY) == 1
+
+
+def test_one_selection_is_as_good_as_the_best_of_all_ensembles() -> None:
+    """The log loss is convex in the weights, so additions find the best ensemble of few models."""
+    labels = random_labels(80, 3)
+    splits = split_of(labels)
+    stack = torch.stack(
+        [
+            noisy_predictions(labels, 3, signal, seed).double()
+            for seed, signal in enumerate((1, 2, 1.5))
+        ]
+    )
+    uniform = [torch.ones(1, 80, dtype=torch.float64)]
+    weights = ensemble._greedy([stack], splits, uniform, LOG_LOSS)[0]
+    found = mean_score([torch.einsum("m,mnc->nc", weights, stack)], splits, LOG_LOSS)
+    losses = []
+    for size in range(1, ensemble.STEPS + 1):
+        for members in combinations_with_replacement(range(3), size):
+            losses.append(mean_score([stack[list(members)].mean(0)], splits, LOG_LOSS))
+    assert found == pytest.approx(min(losses), abs=2e-3)
+    assert found < min(losses[:3])
+
+
+def test_the_first_addition_is_the_best_model_and_more_never_hurt() -> None:
+    labels = random_labels(40, 2)
+    splits = split_of(labels)
+    stack = torch.stack([noisy_predictions(labels, 2, 0.5, seed).double() for seed in range(6)])
+    uniform = [torch.ones(1, 40, dtype=torch.float64)]
+    weights = ensemble._greedy([stack], splits, uniform, ACCURACY)[0]
+    score = mean_score([torch.einsum("m,mnc->nc", weights, stack)], splits, ACCURACY)
+    assert score >= max(mean_score([shares], splits, ACCURACY) for shares in stack)
+
+
+def test_noise_is_not_reported_as_skill() -> None:
+    """Of 20 models that guess, the best seems good by luck; held-out nodes show the truth."""
+    luck = []
+    held_out = []
+    for seed in range(5):
+        labels = random_labels(60, 2, seed)
+        splits = split_of(labels)
+        pool = [[noisy_predictions(labels, 2, 0.0, 20 * seed + i)] for i in range(20)]
+        pool.sort(key=lambda model: -mean_score(model, splits, ACCURACY))
+        luck.append(mean_score(pool[0], splits, ACCURACY))
+        found = select_ensemble(pool, splits, ACCURACY)
+        held_out.append(mean_score(found.held_out, splits, ACCURACY))
+    assert sum(luck) / 5 > 0.6
+    assert sum(held_out) / 5 < 0.5 + (sum(luck) / 5 - 0.5) / 2
+
+
+def test_one_model_is_an_ensemble_of_one() -> None:
+    labels = random_labels(30, 2)
+    model = [noisy_predictions(labels, 2, 1.0, seed=3)]
+    found = select_ensemble([model], split_of(labels), ACCURACY)
+    assert [(m.position, m.weight) for m in found.members] == [(0, 1.0)]
+    assert torch.equal(found.held_out[0].argmax(-1), model[0].argmax(-1))
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_every_metric_and_several_splits(metric) -> None:
+    """A rare class with two nodes leaves folds in which some metrics are undefined."""
+    labels = random_labels(50, 3)
+    labels[labels == 2] = 0
+    labels[:2] = 2
+    everyone = torch.arange(50)
+    splits = [ValidationSplit(everyone, labels), ValidationSplit(everyone.flip(0), labels.flip(0))]
+    pool = []
+    for seed in range(4):
+        shares = noisy_predictions(labels, 3, 1.0, seed)
+        pool.append([shares, shares.flip(0)])
+    found = select_ensemble(pool, splits, metric)
+    again = select_ensemble(pool, splits, metric)
+    assert found.members == again.members
+    assert sum(member.weight for member in found.members) == pytest.approx(1)
+    # The second split is the first one in another order, so it must be predicted alike.
+    torch.testing.assert_close(found.held_out[0], found.held_out[1].flip(0))
+
+
+def test_zero_probabilities_stay_finite() -> None:
+    shares = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    assert bool(calibrate(shares, 0.05).isfinite().all())
+    assert log_softmax([0.0, -69.0 / 5])[0] == pytest.approx(
+        float(calibrate(shares, 5.0)[0, 0].log()), abs=1e-4
+    )
