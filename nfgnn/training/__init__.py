@@ -15,7 +15,14 @@ from nfgnn.training.config import RunConfig, TrainingConfig
 from nfgnn.training.device import device_name, machine_name, resolve_device
 from nfgnn.training.distributed import process_group
 from nfgnn.training.execution import Executor, Results, batch_size, execute, raise_first
-from nfgnn.training.executors import InProcess, ProcessPool, RayTasks, UntilDeadline
+from nfgnn.training.executors import (
+    InProcess,
+    ProcessPool,
+    RayTasks,
+    TimeLimit,
+    UntilDeadline,
+    WorkerPool,
+)
 from nfgnn.training.executors.ray_train import train_on_ray
 from nfgnn.training.experiment import Experiment, run_experiment
 from nfgnn.training.history import History
@@ -54,8 +61,11 @@ from nfgnn.training.records import (
     read_summary,
     verify_run,
 )
-from nfgnn.training.run import Failure, Graph, RunResult, RunSpec, fit_together
+from nfgnn.training.run import Failure, Graph, RunResult, RunSpec, fit_together, same_cost
 from nfgnn.training.settings import SETTINGS, check_setting
+from nfgnn.training.split_check import checked_split, class_counts, class_names, majority_scores
+from nfgnn.training.stopping import should_stop
+from nfgnn.training.trainer import StopTraining
 from nfgnn.training.whole_graph import fit
 
 __all__ = [
@@ -81,13 +91,19 @@ __all__ = [
     "RunFolder",
     "RunResult",
     "RunSpec",
+    "StopTraining",
+    "TimeLimit",
     "TrainingConfig",
     "UntilDeadline",
+    "WorkerPool",
     "accuracy",
     "batch_size",
     "best_seed",
     "check_setting",
     "check_table_output",
+    "checked_split",
+    "class_counts",
+    "class_names",
     "device_name",
     "execute",
     "export_records",
@@ -98,6 +114,7 @@ __all__ = [
     "fit_together",
     "load_run",
     "machine_name",
+    "majority_scores",
     "merge_records",
     "open_records",
     "predict_new_nodes",
@@ -111,7 +128,9 @@ __all__ = [
     "resolve_device",
     "resolve_metric",
     "run_experiment",
+    "same_cost",
     "scores",
+    "should_stop",
     "split_of_run",
     "summarise",
     "train_on_ray",

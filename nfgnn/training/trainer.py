@@ -19,6 +19,10 @@ from nfgnn.training.history import History, OnEpoch
 _SMALL = 2e8  # multiplications per step, below which a second thread costs more than it saves
 
 
+class StopTraining(Exception):
+    """Raised by a callback after an epoch: the training ends and keeps its best weights."""
+
+
 class Trainer(ABC):
     """Trains one run or several, epoch by epoch. :func:`train` decides how many epochs."""
 
@@ -64,6 +68,7 @@ def train(trainer: Trainer, max_epochs: int, on_epoch: OnEpoch | None = None) ->
         trainer: computes an epoch.
         max_epochs: largest number of epochs.
         on_epoch: called every ``check_interval`` epochs, with the history of the longest run.
+            It may raise :class:`StopTraining`.
 
     Returns:
         The history of every run. The models hold their weights of least validation loss.
@@ -77,14 +82,22 @@ def train(trainer: Trainer, max_epochs: int, on_epoch: OnEpoch | None = None) ->
         if epoch % trainer.check_interval == 0:
             if on_epoch is not None:
                 longest = max(trainer.histories(), key=lambda history: history.epochs)
-                if longest.epochs:
-                    on_epoch(longest)
+                if longest.epochs and _ends_training(on_epoch, longest):
+                    break
             running = trainer.check()
     histories = trainer.finish()
     seconds = trainer.seconds()
     for history in histories:
         history.seconds = seconds
     return histories
+
+
+def _ends_training(on_epoch: OnEpoch, history: History) -> bool:
+    try:
+        on_epoch(history)
+    except StopTraining:
+        return True
+    return False
 
 
 @contextmanager

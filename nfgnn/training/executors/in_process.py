@@ -5,6 +5,8 @@ from functools import partial
 from typing import Any
 
 from nfgnn.training.execution import Batch, Executor, OnBatchEpoch, Work
+from nfgnn.training.executors.time_limit import TimeLimit
+from nfgnn.training.history import History
 from nfgnn.training.run import Failure
 from nfgnn.training.trainer import one_thread
 
@@ -15,15 +17,24 @@ class InProcess(Executor):
     Args:
         single_thread: use one thread, also for large graphs, so that a run gives the same numbers
             in this process and in a pool.
+        limit: when trainings end early, and which batches are not started; by default all of them
+            are trained to their end.
     """
 
-    def __init__(self, single_thread: bool = False) -> None:
+    def __init__(self, single_thread: bool = False, limit: TimeLimit | None = None) -> None:
         self.single_thread = single_thread
+        self.limit = limit or TimeLimit()
 
     def run(
         self, batches: Sequence[Batch], work: Work, on_epoch: OnBatchEpoch
     ) -> Iterator[tuple[Batch, list[Any | Failure]]]:
         for batch in batches:
+            if not self.limit.may_start(batch):
+                continue
             with one_thread(self.single_thread):
-                outcomes = work(batch, partial(on_epoch, batch))
+                outcomes = work(batch, partial(self._report, on_epoch, batch))
             yield batch, outcomes
+
+    def _report(self, on_epoch: OnBatchEpoch, batch: Batch, history: History) -> None:
+        on_epoch(batch, history)
+        self.limit.check()

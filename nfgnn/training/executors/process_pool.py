@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
 from typing import Any
@@ -24,8 +25,9 @@ from nfgnn.training.run import Failure, RunSpec
 from nfgnn.training.trainer import is_small, stored_values
 
 _START_SECONDS = 5.0  # until a new process has imported everything
-_EVENT_SECONDS = 0.2  # between two progress events of a worker
+EVENT_SECONDS = 0.2  # between two progress events of a worker
 _events: "SimpleQueue[tuple[int, History]] | None" = None
+_last_event = 0.0
 
 
 class ProcessPool(Executor):
@@ -92,7 +94,7 @@ def _run_in_pool(
     context = get_context("spawn")
     events: SimpleQueue[tuple[int, History]] = context.SimpleQueue()
     initial = (os.getpid(), events)
-    with ProcessPoolExecutor(workers, context, _start_worker, initial) as pool:
+    with ProcessPoolExecutor(workers, context, start_worker, initial) as pool:
         futures = {}
         for number, batch in enumerate(batches):
             # Pickled here, because tensors would go through shared memory otherwise, of which
@@ -101,7 +103,7 @@ def _run_in_pool(
             futures[pool.submit(_work, packed)] = batch
         try:
             while futures:
-                done, _ = wait(futures, _EVENT_SECONDS, FIRST_COMPLETED)
+                done, _ = wait(futures, EVENT_SECONDS, FIRST_COMPLETED)
                 while not events.empty():
                     number, history = events.get()
                     on_epoch(batches[number], history)
@@ -118,20 +120,20 @@ def _run_in_pool(
 def _work(packed: bytes) -> list[Any | Failure]:
     """Run a batch in a worker process."""
     number, batch, work = pickle.loads(packed)
-    last_event = 0.0
-
-    def send(history: History) -> None:
-        nonlocal last_event
-        now = time.perf_counter()
-        if _events is not None and now - last_event >= _EVENT_SECONDS:
-            last_event = now
-            _events.put((number, history))
-
-    outcomes: list[Any | Failure] = work(batch, send)
+    outcomes: list[Any | Failure] = work(batch, partial(send_event, number))
     return outcomes
 
 
-def _start_worker(parent: int, events: "SimpleQueue[tuple[int, History]]") -> None:
+def send_event(number: int, history: History) -> None:
+    """Send the history of a batch to the parent process, a few times a second at most."""
+    global _last_event
+    now = time.perf_counter()
+    if _events is not None and now - _last_event >= EVENT_SECONDS:
+        _last_event = now
+        _events.put((number, history))
+
+
+def start_worker(parent: int, events: "SimpleQueue[tuple[int, History]]") -> None:
     """Initialise a worker: one thread of computation, and exit when the parent process dies."""
     global _events
     _events = events
