@@ -20,8 +20,7 @@ import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
-from nfgnn.auto.candidate import ValidationSplit, mean_score
-from nfgnn.auto.score_intervals import bootstrap_weights
+from nfgnn.auto.bootstrap import ScoredNodes
 from nfgnn.training import METRICS, Metric
 
 STEPS = 20
@@ -69,7 +68,7 @@ def calibrate(probabilities: Tensor, temperature: float) -> Tensor:
     return (logits / temperature).softmax(-1)
 
 
-def fit_temperature(probabilities: Sequence[Tensor], splits: Sequence[ValidationSplit]) -> float:
+def fit_temperature(probabilities: Sequence[Tensor], scored: ScoredNodes) -> float:
     """Return the temperature of least log loss on the validation nodes.
 
     A standard normal prior on its logarithm keeps it finite where all predictions are right.
@@ -77,11 +76,11 @@ def fit_temperature(probabilities: Sequence[Tensor], splits: Sequence[Validation
 
     def cost(log_temperature: float) -> float:
         total = 0.0
-        for shares, split in zip(probabilities, splits):
+        for shares, labels in zip(probabilities, scored.labels):
             calibrated = calibrate(shares, math.exp(log_temperature))
-            own = calibrated.gather(1, split.labels[:, None])
+            own = calibrated.gather(1, labels[:, None])
             total -= float(own.clamp_min(_SMALLEST_PROBABILITY).log().sum())
-        return total / len(splits) + log_temperature**2 / 2
+        return total / len(scored.labels) + log_temperature**2 / 2
 
     bounds = (-_LARGEST_LOG_TEMPERATURE, _LARGEST_LOG_TEMPERATURE)
     found = minimize_scalar(cost, bounds=bounds, method="bounded")
@@ -101,7 +100,7 @@ def mix(members: Sequence[tuple[Tensor, float, float]], temperature: float) -> T
 
 def select_ensemble(
     pool: Sequence[Sequence[Tensor]],
-    splits: Sequence[ValidationSplit],
+    scored: ScoredNodes,
     metric: Metric,
     seed: int = 0,
 ) -> Selection:
@@ -109,24 +108,23 @@ def select_ensemble(
 
     Args:
         pool: the predictions of every model, the best first, on every split, ``[n, C]`` each.
-        splits: the validation nodes.
+        scored: the validation nodes of every split.
         metric: what the ensemble is selected by.
         seed: of the random weights and of the folds.
     """
     pool = pool[:LARGEST_POOL]
-    temperatures = [fit_temperature(model, splits) for model in pool]
+    temperatures = [fit_temperature(model, scored) for model in pool]
     stacks = []
-    for number in range(len(splits)):
+    for number in range(len(scored.nodes)):
         calibrated = [calibrate(p[number], t) for p, t in zip(pool, temperatures)]
         stacks.append(torch.stack(calibrated))
-    nodes = torch.cat([split.nodes for split in splits]).unique()
-    if len(nodes) >= ENOUGH_NODES:
-        weights = _greedy(stacks, splits, _equal_weights(splits), metric)[0]
+    if scored.count >= ENOUGH_NODES:
+        weights = _greedy(stacks, scored, _equal_weights(scored), metric)[0]
         held_out = _mixtures(stacks, weights)
     else:
-        weights = _bagged(stacks, splits, metric, seed)
-        held_out, single = _cross_fit(stacks, splits, metric, seed)
-        gain = mean_score(held_out, splits, metric) - mean_score(single, splits, metric)
+        weights = _bagged(stacks, scored, metric, seed)
+        held_out, single = _cross_fit(stacks, scored, metric, seed)
+        gain = scored.score(metric, held_out) - scored.score(metric, single)
         if gain * (1 if metric.greater_is_better else -1) < 0:
             weights = torch.zeros(len(pool), dtype=torch.float64)
             weights[0] = 1.0
@@ -134,7 +132,7 @@ def select_ensemble(
     kept = weights >= SMALLEST_WEIGHT
     weights = torch.where(kept, weights, 0.0)
     weights = weights / weights.sum()
-    temperature = fit_temperature(_mixtures(stacks, weights), splits)
+    temperature = fit_temperature(_mixtures(stacks, weights), scored)
     members = [
         SelectedMember(position, float(weights[position]), temperatures[position])
         for position in weights.argsort(descending=True, stable=True).tolist()
@@ -149,18 +147,30 @@ def _mixtures(stacks: Sequence[Tensor], weights: Tensor) -> list[Tensor]:
     return [torch.einsum("m,mnc->nc", weights, stack) for stack in stacks]
 
 
-def _equal_weights(splits: Sequence[ValidationSplit]) -> list[Tensor]:
-    return [torch.ones(1, len(split.nodes), dtype=torch.float64) for split in splits]
+def _equal_weights(scored: ScoredNodes) -> list[Tensor]:
+    return [torch.ones(1, len(nodes), dtype=torch.float64) for nodes in scored.nodes]
 
 
-def _bagged(
-    stacks: Sequence[Tensor], splits: Sequence[ValidationSplit], metric: Metric, seed: int
-) -> Tensor:
+def _random_weights(scored: ScoredNodes, seed: int) -> list[Tensor]:
+    """Return exponentially distributed weights of the nodes of every split, ``[BAGS, n]`` each.
+
+    A node has the same weight in all splits. No weight is 0, so that metrics that need nodes of
+    every class stay defined.
+    """
+    distinct, position = torch.cat(scored.nodes).unique(return_inverse=True)
+    generator = torch.Generator().manual_seed(seed)
+    weights = torch.empty(BAGS, len(distinct), dtype=torch.float64)
+    weights.exponential_(generator=generator)
+    sizes = [len(nodes) for nodes in scored.nodes]
+    return [weights[:, columns] for columns in position.split(sizes)]
+
+
+def _bagged(stacks: Sequence[Tensor], scored: ScoredNodes, metric: Metric, seed: int) -> Tensor:
     """Return the mean of the weights of several selections with random weights of the nodes."""
-    weights = bootstrap_weights(splits, BAGS, seed)
+    weights = _random_weights(scored, seed)
     at_once = max(1, _LARGEST_STEP // max(stack.numel() for stack in stacks))
     chosen = [
-        _greedy(stacks, splits, parts, metric)
+        _greedy(stacks, scored, parts, metric)
         for parts in zip(*(weight.split(at_once) for weight in weights))
     ]
     return torch.cat(chosen).mean(0)
@@ -168,7 +178,7 @@ def _bagged(
 
 def _greedy(
     stacks: Sequence[Tensor],
-    splits: Sequence[ValidationSplit],
+    scored: ScoredNodes,
     node_weights: Sequence[Tensor],
     metric: Metric,
 ) -> Tensor:
@@ -178,7 +188,7 @@ def _greedy(
 
     Args:
         stacks: the calibrated predictions of all models on every split, ``[M, n, C]`` each.
-        splits: the validation nodes.
+        scored: the validation nodes.
         node_weights: the weights of the nodes in every selection, ``[B, n]`` each.
         metric: what the models are selected by.
     """
@@ -190,8 +200,8 @@ def _greedy(
     best_counts = counts
     for step in range(STEPS):
         mixtures = [(total[:, None] + stack) / (step + 1) for total, stack in zip(sums, stacks)]
-        scores = _weighted_scores(mixtures, splits, node_weights, metric)
-        losses = _weighted_scores(mixtures, splits, node_weights, METRICS["log_loss"])
+        scores = _weighted_scores(mixtures, scored, node_weights, metric)
+        losses = _weighted_scores(mixtures, scored, node_weights, METRICS["log_loss"])
         is_best = scores >= scores.amax(1, keepdim=True) - _EQUAL
         chosen = torch.where(is_best, losses, -math.inf).argmax(1)
         counts[bags, chosen] += 1
@@ -208,22 +218,22 @@ def _greedy(
 
 def _weighted_scores(
     mixtures: Sequence[Tensor],
-    splits: Sequence[ValidationSplit],
+    scored: ScoredNodes,
     node_weights: Sequence[Tensor],
     metric: Metric,
 ) -> Tensor:
     """Return the mean score of every mixture over the splits, ``[B, M]``; greater is better."""
     total = torch.zeros(mixtures[0].shape[:2], dtype=torch.float64)
-    for mixture, split, weight in zip(mixtures, splits, node_weights):
+    for mixture, labels, weight in zip(mixtures, scored.labels, node_weights):
         shape = mixture.shape[:-1]
-        total += metric.value(mixture, split.labels.expand(shape), weight[:, None].expand(shape))
+        total += metric.value(mixture, labels.expand(shape), weight[:, None].expand(shape))
     # Without a node of some class a metric may be undefined. The log loss then decides alone.
-    total = total.nan_to_num(0.0) / len(splits)
+    total = total.nan_to_num(0.0) / len(mixtures)
     return total if metric.greater_is_better else -total
 
 
 def _cross_fit(
-    stacks: Sequence[Tensor], splits: Sequence[ValidationSplit], metric: Metric, seed: int
+    stacks: Sequence[Tensor], scored: ScoredNodes, metric: Metric, seed: int
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Return the predictions of every fold by the ensemble and by the best model of the others.
 
@@ -231,17 +241,16 @@ def _cross_fit(
     """
     ensemble = [torch.empty_like(stack[0]) for stack in stacks]
     single = [torch.empty_like(stack[0]) for stack in stacks]
-    fold_of = _folds(splits, seed)
+    fold_of = _folds(scored, seed)
     for fold in range(FOLDS):
         others = [part != fold for part in fold_of]
-        parts = [
-            ValidationSplit(split.nodes[kept], split.labels[kept])
-            for split, kept in zip(splits, others)
-        ]
+        nodes = [split[kept] for split, kept in zip(scored.nodes, others)]
+        labels = [split[kept] for split, kept in zip(scored.labels, others)]
+        part = ScoredNodes(tuple(nodes), tuple(labels), scored.num_classes)
         inside = [stack[:, kept] for stack, kept in zip(stacks, others)]
-        weights = _bagged(inside, parts, metric, seed)
+        weights = _bagged(inside, part, metric, seed)
         models = [stack[None] for stack in inside]
-        best = int(_weighted_scores(models, parts, _equal_weights(parts), metric).argmax())
+        best = int(_weighted_scores(models, part, _equal_weights(part), metric).argmax())
         for number, kept in enumerate(others):
             outside = stacks[number][:, ~kept]
             ensemble[number][~kept] = torch.einsum("m,mnc->nc", weights, outside)
@@ -249,17 +258,15 @@ def _cross_fit(
     return ensemble, single
 
 
-def _folds(splits: Sequence[ValidationSplit], seed: int) -> list[Tensor]:
+def _folds(scored: ScoredNodes, seed: int) -> list[Tensor]:
     """Return the fold of every validation node, balanced over the classes."""
-    nodes = torch.cat([split.nodes for split in splits])
-    labels = torch.cat([split.labels for split in splits])
-    distinct, position = nodes.unique(return_inverse=True)
+    distinct, position = torch.cat(scored.nodes).unique(return_inverse=True)
     label_of = torch.empty_like(distinct)
-    label_of[position] = labels
+    label_of[position] = torch.cat(scored.labels)
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(distinct), generator=generator)
     order = order[label_of[order].argsort(stable=True)]
     fold_of = torch.empty_like(distinct)
     fold_of[order] = torch.arange(len(distinct)) % FOLDS
-    sizes = [len(split.nodes) for split in splits]
+    sizes = [len(nodes) for nodes in scored.nodes]
     return list(fold_of[position].split(sizes))

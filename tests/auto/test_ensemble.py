@@ -5,12 +5,12 @@ from itertools import combinations_with_replacement
 
 import pytest
 import torch
-from helpers.candidates import noisy_predictions, predictions, validation_split
+from helpers.model_predictions import noisy_predictions, predictions
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 
 from nfgnn.auto import ensemble
-from nfgnn.auto.candidate import ValidationSplit, mean_score
+from nfgnn.auto.bootstrap import ScoredNodes
 from nfgnn.auto.ensemble import calibrate, fit_temperature, mix, select_ensemble
 from nfgnn.training import METRICS
 
@@ -24,8 +24,8 @@ def random_labels(n: int, num_classes: int, seed: int = 0) -> torch.Tensor:
     return labels
 
 
-def split_of(labels: torch.Tensor) -> list[ValidationSplit]:
-    return [ValidationSplit(torch.arange(len(labels)), labels)]
+def nodes_of(labels: torch.Tensor) -> ScoredNodes:
+    return ScoredNodes((torch.arange(len(labels)),), (labels,), int(labels.max()) + 1)
 
 
 def test_a_temperature_divides_the_logits() -> None:
@@ -46,7 +46,7 @@ def test_the_temperature_minimises_the_penalised_log_loss(signal: float) -> None
         return float((logsumexp(scaled, axis=1) - own).sum() + x[0] ** 2 / 2)
 
     expected = minimize(cost, [0.0], method="Nelder-Mead", options={"xatol": 1e-8}).x[0]
-    found = math.log(fit_temperature([shares], split_of(labels)))
+    found = math.log(fit_temperature([shares], nodes_of(labels)))
     assert found == pytest.approx(expected, abs=1e-4)
     assert abs(found) < math.log(20)
 
@@ -54,25 +54,25 @@ def test_the_temperature_minimises_the_penalised_log_loss(signal: float) -> None
 def test_complementary_models_are_combined() -> None:
     """Three models are wrong on different thirds of the nodes, with less confidence than usual."""
     labels = [0, 1] * 15
-    split = validation_split(labels)
+    scored = nodes_of(torch.tensor(labels))
     pool = []
     for third in range(3):
         wrong = [1 - y if i % 3 == third else y for i, y in enumerate(labels)]
         shares = predictions(wrong)
         shares[third::3] = predictions(wrong, confidence=0.6)[third::3]
         pool.append([shares])
-    found = select_ensemble(pool, [split], ACCURACY)
+    found = select_ensemble(pool, scored, ACCURACY)
     assert {member.position for member in found.members} == {0, 1, 2}
     assert sum(member.weight for member in found.members) == pytest.approx(1)
     members = [(pool[m.position][0], m.weight, m.temperature) for m in found.members]
-    assert mean_score([mix(members, found.temperature)], [split], ACCURACY) == 1
-    assert mean_score(found.held_out, [split], ACCURACY) == 1
+    assert scored.score(ACCURACY, [mix(members, found.temperature)]) == 1
+    assert scored.score(ACCURACY, found.held_out) == 1
 
 
 def test_one_selection_is_as_good_as_the_best_of_all_ensembles() -> None:
     """The log loss is convex in the weights, so additions find the best ensemble of few models."""
     labels = random_labels(80, 3)
-    splits = split_of(labels)
+    scored = nodes_of(labels)
     stack = torch.stack(
         [
             noisy_predictions(labels, 3, signal, seed).double()
@@ -80,24 +80,24 @@ def test_one_selection_is_as_good_as_the_best_of_all_ensembles() -> None:
         ]
     )
     uniform = [torch.ones(1, 80, dtype=torch.float64)]
-    weights = ensemble._greedy([stack], splits, uniform, LOG_LOSS)[0]
-    found = mean_score([torch.einsum("m,mnc->nc", weights, stack)], splits, LOG_LOSS)
+    weights = ensemble._greedy([stack], scored, uniform, LOG_LOSS)[0]
+    found = scored.score(LOG_LOSS, [torch.einsum("m,mnc->nc", weights, stack)])
     losses = []
     for size in range(1, ensemble.STEPS + 1):
         for members in combinations_with_replacement(range(3), size):
-            losses.append(mean_score([stack[list(members)].mean(0)], splits, LOG_LOSS))
+            losses.append(scored.score(LOG_LOSS, [stack[list(members)].mean(0)]))
     assert found == pytest.approx(min(losses), abs=2e-3)
     assert found < min(losses[:3])
 
 
 def test_the_first_addition_is_the_best_model_and_more_never_hurt() -> None:
     labels = random_labels(40, 2)
-    splits = split_of(labels)
+    scored = nodes_of(labels)
     stack = torch.stack([noisy_predictions(labels, 2, 0.5, seed).double() for seed in range(6)])
     uniform = [torch.ones(1, 40, dtype=torch.float64)]
-    weights = ensemble._greedy([stack], splits, uniform, ACCURACY)[0]
-    score = mean_score([torch.einsum("m,mnc->nc", weights, stack)], splits, ACCURACY)
-    assert score >= max(mean_score([shares], splits, ACCURACY) for shares in stack)
+    weights = ensemble._greedy([stack], scored, uniform, ACCURACY)[0]
+    score = scored.score(ACCURACY, [torch.einsum("m,mnc->nc", weights, stack)])
+    assert score >= max(scored.score(ACCURACY, [shares]) for shares in stack)
 
 
 def test_noise_is_not_reported_as_skill() -> None:
@@ -106,12 +106,12 @@ def test_noise_is_not_reported_as_skill() -> None:
     held_out = []
     for seed in range(5):
         labels = random_labels(60, 2, seed)
-        splits = split_of(labels)
+        scored = nodes_of(labels)
         pool = [[noisy_predictions(labels, 2, 0.0, 20 * seed + i)] for i in range(20)]
-        pool.sort(key=lambda model: -mean_score(model, splits, ACCURACY))
-        luck.append(mean_score(pool[0], splits, ACCURACY))
-        found = select_ensemble(pool, splits, ACCURACY)
-        held_out.append(mean_score(found.held_out, splits, ACCURACY))
+        pool.sort(key=lambda model: -scored.score(ACCURACY, model))
+        luck.append(scored.score(ACCURACY, pool[0]))
+        found = select_ensemble(pool, scored, ACCURACY)
+        held_out.append(scored.score(ACCURACY, found.held_out))
     assert sum(luck) / 5 > 0.6
     assert sum(held_out) / 5 < 0.5 + (sum(luck) / 5 - 0.5) / 2
 
@@ -119,7 +119,7 @@ def test_noise_is_not_reported_as_skill() -> None:
 def test_one_model_is_an_ensemble_of_one() -> None:
     labels = random_labels(30, 2)
     model = [noisy_predictions(labels, 2, 1.0, seed=3)]
-    found = select_ensemble([model], split_of(labels), ACCURACY)
+    found = select_ensemble([model], nodes_of(labels), ACCURACY)
     assert [(m.position, m.weight) for m in found.members] == [(0, 1.0)]
     assert torch.equal(found.held_out[0].argmax(-1), model[0].argmax(-1))
 
@@ -131,13 +131,13 @@ def test_every_metric_and_several_splits(metric) -> None:
     labels[labels == 2] = 0
     labels[:2] = 2
     everyone = torch.arange(50)
-    splits = [ValidationSplit(everyone, labels), ValidationSplit(everyone.flip(0), labels.flip(0))]
+    scored = ScoredNodes((everyone, everyone.flip(0)), (labels, labels.flip(0)), 3)
     pool = []
     for seed in range(4):
         shares = noisy_predictions(labels, 3, 1.0, seed)
         pool.append([shares, shares.flip(0)])
-    found = select_ensemble(pool, splits, metric)
-    again = select_ensemble(pool, splits, metric)
+    found = select_ensemble(pool, scored, metric)
+    again = select_ensemble(pool, scored, metric)
     assert found.members == again.members
     assert sum(member.weight for member in found.members) == pytest.approx(1)
     # The second split is the first one in another order, so it must be predicted alike.

@@ -1,17 +1,7 @@
 """Predictions of imaginary models on validation nodes."""
 
-from pathlib import Path
-
 import torch
 from torch import Tensor
-
-from nfgnn.auto.candidate import Candidate, ValidationSplit
-from nfgnn.training import RunConfig
-
-
-def validation_split(labels: list[int], first_node: int = 0) -> ValidationSplit:
-    nodes = torch.arange(first_node, first_node + len(labels))
-    return ValidationSplit(nodes, torch.tensor(labels))
 
 
 def predictions(classes: list[int], num_classes: int = 2, confidence: float = 0.8) -> Tensor:
@@ -28,8 +18,3 @@ def noisy_predictions(labels: Tensor, num_classes: int, signal: float, seed: int
     logits = torch.randn(len(labels), num_classes, generator=generator)
     logits[torch.arange(len(labels)), labels] += signal
     return logits.softmax(-1)
-
-
-def candidate(model: str, *probabilities: Tensor, family: str = "features") -> Candidate:
-    config = RunConfig.resolve(model, {}, None, None, "none")
-    return Candidate(config, family, "portfolio", Path("unused"), probabilities, 1.0)
