@@ -3,9 +3,12 @@
 These are plain values: the search fills them, files keep them, and reports read nothing else.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from nfgnn.auto.json_values import from_json, to_json
 from nfgnn.training import RunConfig
 
 FEATURES = "features"
@@ -52,6 +55,8 @@ class EnsembleMember:
     name: str
     """Of its leaderboard entry."""
     weight: float
+    temperature: float = 1.0
+    """Calibrates its probabilities before they are averaged."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,10 @@ class Ensemble:
 
     members: tuple[EnsembleMember, ...]
     temperature: float
+    """Calibrates the mean."""
     validation: Score
+    """Of nodes that did not select the ensemble that predicts them: see
+    :mod:`nfgnn.auto.ensemble`."""
 
 
 @dataclass(frozen=True)
@@ -146,3 +154,21 @@ class AutoResult:
     def best(self) -> LeaderboardEntry:
         """The best single model."""
         return self.leaderboard[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON values, without the folder, which may be moved."""
+        values: dict[str, Any] = to_json(self)
+        del values["folder"]
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], folder: Path | None = None) -> "AutoResult":
+        """Read the values of :meth:`to_dict`.
+
+        Raises:
+            ValueError: if a value is missing or has another type.
+        """
+        result = from_json(cls, {**values, "folder": None})
+        if not result.leaderboard:
+            raise ValueError("leaderboard is empty")
+        return replace(result, folder=folder)
