@@ -61,7 +61,15 @@ from nfgnn.training.records import (
     read_summary,
     verify_run,
 )
-from nfgnn.training.run import Failure, Graph, RunResult, RunSpec, fit_together, same_cost
+from nfgnn.training.run import (
+    NUMERIC_SETTINGS,
+    Failure,
+    Graph,
+    RunResult,
+    RunSpec,
+    fit_together,
+    same_cost,
+)
 from nfgnn.training.settings import SETTINGS, check_setting
 from nfgnn.training.split_check import checked_split, class_counts, class_names, majority_scores
 from nfgnn.training.stopping import should_stop
@@ -70,6 +78,7 @@ from nfgnn.training.whole_graph import fit
 
 __all__ = [
     "METRICS",
+    "NUMERIC_SETTINGS",
     "SETTINGS",
     "Executor",
     "Experiment",

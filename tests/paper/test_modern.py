@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from nfgnn.data import load_dataset
-from nfgnn.paper.search import modern
 from nfgnn.paper.search.modern import (
     DRAW_SEEDS,
     FINALIST_SEEDS,
@@ -15,7 +14,15 @@ from nfgnn.paper.search.modern import (
     run_modern_search,
     run_modern_table,
 )
-from nfgnn.training import Graph, Record, Records, RunConfig, UntilDeadline, execution
+from nfgnn.training import (
+    Graph,
+    Record,
+    RecordResults,
+    Records,
+    RunConfig,
+    UntilDeadline,
+    execution,
+)
 
 QUICK = {"epochs": 3}
 
@@ -143,13 +150,13 @@ def test_an_interrupted_search_resumes_to_the_same_end(
 def _stop_after(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Let the time limit be reached after this many runs have been stored."""
     stored: list[object] = []
-    original = modern.RecordResults.store
+    original = RecordResults.store
 
     def store(self, *arguments):
         stored.append(arguments)
         return original(self, *arguments)
 
-    monkeypatch.setattr(modern.RecordResults, "store", store)
+    monkeypatch.setattr(RecordResults, "store", store)
     is_over = property(lambda self: len(stored) >= count)
     monkeypatch.setattr(UntilDeadline, "is_over", is_over)
 

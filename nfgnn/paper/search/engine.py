@@ -8,6 +8,8 @@ A search proposes configurations, evaluates them, keeps every run as a record, a
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+
 from nfgnn.errors import UserError
 from nfgnn.progress import Progress
 from nfgnn.training import (
@@ -20,6 +22,7 @@ from nfgnn.training import (
     Results,
     RunConfig,
     RunSpec,
+    UntilDeadline,
     device_name,
     execute,
     machine_name,
@@ -89,6 +92,34 @@ def run_specs(
     failures = execute(specs, results, InProcess(), progress, device, start_progress=False)
     raise_first([failure for failure in failures if not failure.diverged])
     return failures
+
+
+def train_until(
+    specs: Sequence[RunSpec],
+    records: Records,
+    executor: UntilDeadline,
+    progress: Progress,
+    device: str,
+) -> list[str]:
+    """Train the runs that are not recorded, as far as the executor has time.
+
+    A run that diverges is recorded with the worst possible scores.
+
+    Returns:
+        A line for every run that failed otherwise.
+    """
+    results = RecordResults(records, device)
+    try:
+        failures = execute(specs, results, executor, progress, device, start_progress=False)
+    except torch.OutOfMemoryError:
+        # The memory of a run is estimated by a forward pass, which may not fit either.
+        return [f"{specs[0].label}: does not fit into the GPU's memory"]
+    finally:
+        # Other processes may share the GPU.
+        torch.cuda.empty_cache()
+    diverged = [failure for failure in failures if failure.diverged]
+    records.add([worst_record(failure.spec, device, True) for failure in diverged])
+    return [failure.line for failure in failures if not failure.diverged]
 
 
 def worst_record(spec: RunSpec, device: str, score_test: bool) -> Record:

@@ -16,10 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from nfgnn.paper.find_graph import find_fingerprint, find_graph
-from nfgnn.paper.search.engine import worst_record
+from nfgnn.paper.search.engine import train_until
 from nfgnn.paper.search.modern_draws import (
     DRAWS_PER_STRUCTURE,
     Settings,
@@ -29,15 +27,7 @@ from nfgnn.paper.search.modern_draws import (
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED, graph_name, make_plan
 from nfgnn.paper.table_registry import TABLES, Column
 from nfgnn.progress import Progress
-from nfgnn.training import (
-    Record,
-    RecordResults,
-    Records,
-    RunConfig,
-    RunSpec,
-    UntilDeadline,
-    execute,
-)
+from nfgnn.training import Record, Records, RunConfig, RunSpec, UntilDeadline
 
 DRAW_SEEDS = range(2)
 """Seeds of the draws; under ``public`` they are numbers of official splits."""
@@ -284,7 +274,6 @@ class _Trainer:
     def train(self, cell: Cell, configs: Sequence[RunConfig], seeds: Sequence[int]) -> list[str]:
         """Train the missing runs of a cell. Return a line for every run that failed."""
         records = self.search.records
-        results = RecordResults(records, self.device)
         column = cell.column
         num_runs = len(configs) * len(seeds)
         self.progress.start(num_runs, num_runs)
@@ -299,20 +288,7 @@ class _Trainer:
                 for config in configs[start : start + DRAWS_PER_STRUCTURE]
                 for seed in seeds
             ]
-            try:
-                failures = execute(
-                    specs, results, self.executor, self.progress, self.device, start_progress=False
-                )
-            except torch.OutOfMemoryError:
-                # The memory of a run is estimated by a forward pass, which may not fit either.
-                lines.append(f"{specs[0].label}: does not fit into the GPU's memory")
-                continue
-            finally:
-                # Other processes may share the GPU.
-                torch.cuda.empty_cache()
-            diverged = [failure for failure in failures if failure.diverged]
-            records.add([worst_record(failure.spec, self.device, True) for failure in diverged])
-            lines += [failure.line for failure in failures if not failure.diverged]
+            lines += train_until(specs, records, self.executor, self.progress, self.device)
         return lines
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from nfgnn.nn import MODELS
@@ -41,6 +42,15 @@ class Column:
     dataset: str
     """Registered name, or a path below the folder of the data."""
     protocol: str
+
+    @property
+    def name(self) -> str:
+        """Name of the graph, as records have it."""
+        return Path(self.dataset).stem
+
+    @property
+    def is_file(self) -> bool:
+        return self.name != self.dataset
 
 
 def portfolio_columns() -> list[Column]:
