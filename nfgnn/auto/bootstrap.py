@@ -7,6 +7,7 @@ all of them, because its predictions are not independent. All samples depend on 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -16,10 +17,11 @@ from nfgnn.auto.result import Score
 from nfgnn.training import Metric
 
 SAMPLES = 1000
-_LEAST_SAMPLES = 100
+_LEAST_SAMPLES = 200
 _SEED = 20
-_MAX_WORK = 100_000_000
-"""Bound of samples × nodes × classes, which takes about a second."""
+_MAX_WEIGHTS = 10_000_000
+"""Bound of samples × nodes, which keeps the time below a second."""
+_SCORE_BINS = 250
 _BLOCK = 1 << 22
 
 
@@ -43,6 +45,8 @@ class ScoredNodes:
 
     def first(self, splits: int) -> "ScoredNodes":
         """Return the nodes of the first splits only."""
+        if splits >= len(self.nodes):
+            return self
         return ScoredNodes(self.nodes[:splits], self.labels[:splits], self.num_classes)
 
     def score(self, metric: Metric, probabilities: Sequence[Tensor]) -> float:
@@ -57,18 +61,19 @@ class ScoredNodes:
         ]
         return sum(values) / len(values)
 
-    def sample_weights(self, predictions: int = 1, samples: int = SAMPLES) -> list[Tensor]:
-        """Draw bootstrap samples and return the weights of the nodes, ``[samples, n]`` per split.
+    def sample_weights(self, metric: Metric) -> list[Tensor]:
+        """Return bootstrap samples: the weights of the nodes of every split, ``[samples, n]``."""
+        samples = SAMPLES
+        if metric.uses == "ranking" and self.num_classes > 2:
+            samples = _LEAST_SAMPLES  # every sample is sorted once per class
+        return [weights[:samples] for weights in self._weights]
 
-        Args:
-            predictions: number of predictions that the samples are for. Many predictions of many
-                nodes get fewer samples, so that scoring them takes seconds.
-            samples: largest number of samples.
-        """
+    @cached_property
+    def _weights(self) -> list[Tensor]:
+        # Large graphs have fewer samples, which their narrow intervals allow.
         all_nodes, positions = torch.cat(self.nodes).unique(return_inverse=True)
-        rows = len(positions) * self.num_classes * predictions
-        affordable = _MAX_WORK // max(1, rows)
-        count = min(samples, max(_LEAST_SAMPLES, affordable))
+        affordable = _MAX_WEIGHTS // max(1, len(positions))
+        count = min(SAMPLES, max(_LEAST_SAMPLES, affordable))
         drawn = np.random.default_rng(_SEED).poisson(1.0, (count, len(all_nodes)))
         weights = torch.from_numpy(drawn.astype(np.float32))
         sizes = [len(nodes) for nodes in self.nodes]
@@ -79,18 +84,35 @@ class ScoredNodes:
     ) -> Tensor:
         """Return the score of every bootstrap sample; NaN where the metric is undefined.
 
+        A sample without a node of some class in one split has the mean of the other splits.
+
         Args:
             metric: the metric.
             probabilities: of the nodes of every split, ``[n, C]`` each.
-            weights: of :meth:`sample_weights`.
+            weights: of the same nodes, ``[samples, n]`` each.
         """
         per_split = [
             self._weighted(metric, rows, y, weight)
             for rows, y, weight in zip(probabilities, self.labels, weights)
         ]
-        return torch.stack(per_split).mean(0)
+        return torch.stack(per_split).nanmean(0)
 
     def _weighted(self, metric: Metric, rows: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+        """Return the scores of one split. Nodes that the metric does not distinguish are merged."""
+        if metric.uses == "class":
+            one_hot = torch.eye(self.num_classes, dtype=torch.float64)
+            merged = _merge(rows.argmax(1), one_hot, y, weight)
+            return self._values(metric, *merged)
+        if metric.uses == "ranking" and self.num_classes == 2 and len(y) > 2 * _SCORE_BINS:
+            everyone = torch.ones_like(weight[:1])
+            bins, means = _bins_of_scores(rows)
+            merged = _merge(bins, means, y, torch.cat([everyone, weight]))
+            values = self._values(metric, *merged)
+            # Bins move all values alike, so the exact score corrects them.
+            return values[1:] + metric.compute(rows, y, 2) - values[0]
+        return self._values(metric, rows, y, weight)
+
+    def _values(self, metric: Metric, rows: Tensor, y: Tensor, weight: Tensor) -> Tensor:
         block = max(1, _BLOCK // max(1, rows.numel()))
         values = []
         for part in weight.double().split(block):
@@ -107,12 +129,48 @@ class ScoredNodes:
         return (sums > 0).any(1)
 
 
-def interval(samples: Tensor) -> tuple[float, float]:
-    """Return the limits of the 95 % interval of bootstrap samples; NaN if all are undefined."""
+def _bins_of_scores(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Sort the nodes of two classes by their scores into bins of equal size.
+
+    Returns:
+        The bin of every node, and the mean probabilities of every bin, ``[bins, 2]``.
+    """
+    scores = rows[:, 1].double().contiguous()
+    positions = torch.linspace(0, 1, _SCORE_BINS + 1, dtype=torch.float64)[1:-1]
+    limits = scores.sort().values[(positions * len(scores)).long()].unique()
+    bins = torch.searchsorted(limits, scores, right=True)
+    sizes = bins.bincount(minlength=len(limits) + 1).clamp(min=1)
+    sums = rows.new_zeros((len(sizes), 2), dtype=torch.float64).index_add_(0, bins, rows.double())
+    return bins, sums / sizes[:, None]
+
+
+def _merge(
+    groups: Tensor, probabilities: Tensor, y: Tensor, weight: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Merge nodes of the same group and label into one whose weight is their sum.
+
+    Args:
+        groups: group of every node, ``[n]``.
+        probabilities: of every group, ``[groups, C]``.
+        y: labels, ``[n]``.
+        weight: ``[samples, n]``.
+
+    Returns:
+        Probabilities, labels and weights of the merged nodes.
+    """
+    num_classes = probabilities.shape[1]
+    cells, cell_of = (groups * num_classes + y).unique(return_inverse=True)
+    sums = weight.new_zeros(len(weight), len(cells)).index_add_(1, cell_of, weight)
+    return probabilities[cells // num_classes], cells % num_classes, sums
+
+
+def interval(samples: Tensor, level: float = 0.95) -> tuple[float, float]:
+    """Return the limits of a confidence interval of bootstrap samples; NaN if all are undefined."""
     defined = samples[~samples.isnan()].double()
     if len(defined) == 0:
         return torch.nan, torch.nan
-    limits = torch.quantile(defined, torch.tensor([0.025, 0.975], dtype=torch.float64))
+    tail = (1 - level) / 2
+    limits = torch.quantile(defined, torch.tensor([tail, 1 - tail], dtype=torch.float64))
     return float(limits[0]), float(limits[1])
 
 
@@ -127,7 +185,7 @@ def bootstrap_score(scored: ScoredNodes, metric: Metric, probabilities: Sequence
         probabilities: of the nodes of every split, ``[n, C]`` each.
     """
     value = scored.score(metric, probabilities)
-    samples = scored.sample_scores(metric, probabilities, scored.sample_weights())
+    samples = scored.sample_scores(metric, probabilities, scored.sample_weights(metric))
     low, high = interval(samples)
     if np.isnan(low):
         low = value

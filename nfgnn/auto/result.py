@@ -113,7 +113,8 @@ class GraphValue:
     features_help: Comparison | None
     """The best model that uses features against the best one that does not."""
     learnable: Comparison
-    """The best model against predicting the majority, or chance for a ranking metric."""
+    """The best model against the best constant prediction: the majority class, or chance for a
+    ranking metric. Macro-F1 is replaced by balanced accuracy, because guessing improves it."""
     intervals: tuple[HomophilyInterval, ...]
     sentences: tuple[str, ...]
     """The answer in words, one idea per sentence."""

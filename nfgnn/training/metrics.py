@@ -35,6 +35,8 @@ class Metric:
             labels ``[..., n]`` and weights ``[..., n]``, which are 1 for nodes of the part and 0
             for others. The leading dimensions count runs.
         needs_every_class: whether the metric is only defined if every class has a node.
+        uses: what decides the value: the predicted ``"class"`` of the nodes, their ``"ranking"`` by
+            the probability of a class, or the ``"probabilities"`` themselves.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Metric:
     greater_is_better: bool
     value: _Value
     needs_every_class: bool = False
+    uses: str = "probabilities"
 
     def compute(self, probabilities: Tensor, y: Tensor, num_classes: int) -> float:
         """Return the metric of nodes that all have a label; NaN where it is undefined.
@@ -179,15 +182,25 @@ def _log_loss(probabilities: Tensor, y: Tensor, weight: Tensor) -> Tensor:
     return losses.sum(-1) / weight.sum(-1)
 
 
-ACCURACY = Metric("accuracy", "accuracy", True, _accuracy)
-ROC_AUC = Metric("roc_auc", "ROC-AUC", True, _roc_auc, needs_every_class=True)
+ACCURACY = Metric("accuracy", "accuracy", True, _accuracy, uses="class")
+ROC_AUC = Metric("roc_auc", "ROC-AUC", True, _roc_auc, needs_every_class=True, uses="ranking")
 
 BALANCED_ACCURACY = Metric(
-    "balanced_accuracy", "balanced accuracy", True, _balanced_accuracy, needs_every_class=True
+    "balanced_accuracy",
+    "balanced accuracy",
+    True,
+    _balanced_accuracy,
+    needs_every_class=True,
+    uses="class",
 )
-MACRO_F1 = Metric("macro_f1", "macro-F1", True, _macro_f1, needs_every_class=True)
+MACRO_F1 = Metric("macro_f1", "macro-F1", True, _macro_f1, needs_every_class=True, uses="class")
 AVERAGE_PRECISION = Metric(
-    "average_precision", "average precision", True, _average_precision, needs_every_class=True
+    "average_precision",
+    "average precision",
+    True,
+    _average_precision,
+    needs_every_class=True,
+    uses="ranking",
 )
 LOG_LOSS = Metric("log_loss", "log loss", False, _log_loss)
 

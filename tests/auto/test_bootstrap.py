@@ -33,7 +33,7 @@ def test_scores_of_samples_are_weighted_metrics(name: str) -> None:
     _, second = predictions(40, 3, 1)
     nodes = torch.arange(40)
     scored = ScoredNodes((nodes, nodes), (y, y), 3)
-    weights = scored.sample_weights(samples=5)
+    weights = [weight[:5] for weight in scored.sample_weights(METRICS[name])]
     assert torch.equal(weights[0], weights[1])  # the same nodes, so the same weights
     values = scored.sample_scores(METRICS[name], [first, second], weights)
     for row, value in zip(weights[0].numpy(), values.tolist()):
@@ -48,7 +48,7 @@ def test_nodes_of_two_splits_share_their_weight() -> None:
         (torch.tensor([0, 1, 0]), torch.tensor([0, 1])),
         2,
     )
-    first, second = scored.sample_weights()
+    first, second = scored.sample_weights(METRICS["accuracy"])
     assert torch.equal(first[:, 2], second[:, 0])
     assert not torch.equal(first[:, 0], first[:, 1])
     assert scored.count == 4
@@ -74,7 +74,7 @@ def test_samples_without_a_class_are_left_out() -> None:
     y = torch.tensor([0, 0, 0, 1])
     scored = ScoredNodes((torch.arange(4),), (y,), 2)
     probabilities = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.4, 0.6]])
-    weights = scored.sample_weights()
+    weights = scored.sample_weights(METRICS["roc_auc"])
     values = scored.sample_scores(METRICS["roc_auc"], [probabilities], weights)
     undefined = (weights[0][:, 3] == 0) | (weights[0][:, :3].sum(1) == 0)
     assert torch.equal(values.isnan(), undefined)
@@ -91,4 +91,20 @@ def test_no_defined_sample_has_no_interval() -> None:
 def test_many_nodes_get_fewer_samples() -> None:
     nodes = torch.arange(50_000)
     scored = ScoredNodes((nodes,), (nodes % 2,), 2)
-    assert scored.sample_weights(predictions=10)[0].shape == (100, 50_000)
+    assert scored.sample_weights(METRICS["accuracy"])[0].shape == (200, 50_000)
+
+
+@pytest.mark.parametrize("name", ["roc_auc", "average_precision"])
+def test_bins_of_scores_hardly_change_a_ranking_metric(name: str) -> None:
+    y, probabilities = predictions(3000, 2, 0)
+    y = (torch.arange(3000) % 10 == 0).long()  # rare positive nodes
+    probabilities[:, 1] += 0.3 * y
+    probabilities = probabilities / probabilities.sum(1, keepdim=True)
+    scored = ScoredNodes((torch.arange(3000),), (y,), 2)
+    weights = [scored.sample_weights(METRICS[name])[0][:50]]
+    values = scored.sample_scores(METRICS[name], [probabilities], weights)
+    exact = METRICS[name].value(
+        probabilities.expand(50, -1, -1), y.expand(50, -1), weights[0].double()
+    )
+    assert exact.std() > 0.005
+    torch.testing.assert_close(values, exact, atol=0.001, rtol=0)

@@ -1,0 +1,191 @@
+"""The value of features and edges in words.
+
+A gain is only claimed if its 95 % interval does not include 0.
+"""
+
+from dataclasses import dataclass, replace
+
+from nfgnn.auto.result import (
+    BOTH,
+    FEATURES,
+    LINKS,
+    Comparison,
+    GraphValue,
+    HomophilyInterval,
+    LeaderboardEntry,
+)
+from nfgnn.training import Metric
+
+_LARGE = 0.02  # a gain that matters; if it cannot be excluded, the sentence says so
+_NEARLY_CERTAIN = 0.9
+_FAMILIES = {FEATURES: "features alone", LINKS: "edges alone", BOTH: "both together"}
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The best model and the best constant prediction, by one metric."""
+
+    metric: Metric
+    model: float
+    constant: float
+
+
+def verdict(
+    value: GraphValue,
+    best: LeaderboardEntry,
+    metric: Metric,
+    baseline: Baseline,
+    majority: str,
+    models: int,
+) -> GraphValue:
+    """Return the value of a graph with its sentences.
+
+    Args:
+        value: the numbers.
+        best: the best model.
+        metric: the metric of the leaderboard.
+        baseline: scores by the metric of ``value.learnable``.
+        majority: name of the largest class of the validation nodes.
+        models: number of models that the best was chosen from.
+    """
+    sentences = [_learned(value.learnable, best, baseline, majority, models)]
+    if is_gain(value.learnable, baseline.metric):
+        sentences.append(_reached(value.families, metric))
+        sentences.append(_contribution("edges", value.graph_helps, metric, best.validation.nodes))
+        sentences.append(
+            _contribution("features", value.features_help, metric, best.validation.nodes)
+        )
+        sentences += _by_homophily(value.intervals)
+    return replace(value, sentences=tuple(sentences))
+
+
+def gain(comparison: Comparison, metric: Metric) -> tuple[float, float, float]:
+    """Return difference and interval so that positive values are better, also for a loss."""
+    if metric.greater_is_better:
+        return comparison.difference, comparison.low, comparison.high
+    return -comparison.difference, -comparison.high, -comparison.low
+
+
+def is_gain(comparison: Comparison, metric: Metric) -> bool:
+    """Whether the first of two predictions is better, and the 95 % interval supports it."""
+    return gain(comparison, metric)[1] > 0
+
+
+def shown_difference(value: float, metric: Metric) -> str:
+    """Return a gain or its limit as text, in points for a metric that is a percentage."""
+    if metric.greater_is_better:
+        return f"{100 * value:.1f}".replace("-0.0", "0.0").replace("-", "−")
+    return f"{value:.3f}".replace("-0.000", "0.000").replace("-", "−")
+
+
+def shown_confidence(confidence: float) -> str:
+    """Return a share of bootstrap samples as text, without claiming certainty."""
+    if confidence > 0.999:
+        return "above 99.9 %"
+    if confidence < 0.001:
+        return "below 0.1 %"
+    return f"{100 * confidence:.1f} %" if confidence > 0.99 else f"{100 * confidence:.0f} %"
+
+
+def _learned(
+    comparison: Comparison, best: LeaderboardEntry, baseline: Baseline, majority: str, models: int
+) -> str:
+    metric = baseline.metric
+    constant = f"always predicting {majority!r}"
+    if metric.name in ("roc_auc", "average_precision", "log_loss"):
+        constant = "a constant prediction"
+    scores = (
+        f"scores {metric.shown(baseline.model, 1)}, {constant} scores "
+        f"{metric.shown(baseline.constant, 1)} ({metric.title} on {best.validation.nodes:,} "
+        "validation nodes)"
+    )
+    if is_gain(comparison, metric):
+        return f"The best model, {best.name}, {scores}."
+    chosen = f" after correction for choosing the best of {models}" if models > 1 else ""
+    text = (
+        f"Nothing can be learned from these features and edges: the best model {scores}. "
+        f"The difference{chosen} is {_with_interval(comparison, metric)}."
+    )
+    possible = gain(comparison, metric)[2]
+    if possible > _LARGE:
+        text += (
+            f" With so few nodes a gain of {shown_difference(possible, metric)}"
+            f"{_unit(metric)} cannot be excluded."
+        )
+    return text
+
+
+def _reached(families: dict[str, LeaderboardEntry], metric: Metric) -> str:
+    parts = []
+    for family, words in _FAMILIES.items():
+        if family in families:
+            entry = families[family]
+            parts.append(f"{words} {metric.shown(entry.validation.value, 1)} ({entry.name})")
+    listed = parts[0]
+    if len(parts) > 1:
+        listed = f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"On validation nodes, the best models reach with {listed}."
+
+
+def _contribution(what: str, comparison: Comparison | None, metric: Metric, nodes: int) -> str:
+    """Return whether the edges or the features help."""
+    if comparison is None:
+        return (
+            f"Whether the {what} help is not known: there are no two models, one with and one "
+            "without them, to compare."
+        )
+    value, low, high = gain(comparison, metric)
+    size = f"{shown_difference(abs(value), metric)}{_unit(metric)}"
+    change = f"loses {size} against" if value < 0 else f"gains {size} over"
+    numbers = (
+        f"the best model that uses them, {comparison.first}, {change} the best one that ignores "
+        f"them, {comparison.second} (95 % interval of the gain {shown_difference(low, metric)} to "
+        f"{shown_difference(high, metric)}; confidence that the {what} help "
+        f"{shown_confidence(comparison.confidence)})."
+    )
+    if low > 0:
+        return f"The {what} help: {numbers}"
+    if high > 0 and comparison.confidence >= _NEARLY_CERTAIN:
+        return f"It is not certain that the {what} help: {numbers}"
+    if high > _LARGE:
+        return f"As far as {nodes:,} validation nodes show, the {what} do not help: {numbers}"
+    return f"The {what} do not help: {numbers}"
+
+
+def _with_interval(comparison: Comparison, metric: Metric) -> str:
+    value, low, high = [shown_difference(part, metric) for part in gain(comparison, metric)]
+    return f"{value}{_unit(metric)} (95 % interval {low} to {high})"
+
+
+def _unit(metric: Metric) -> str:
+    return " points" if metric.greater_is_better else ""
+
+
+def _by_homophily(intervals: tuple[HomophilyInterval, ...]) -> list[str]:
+    """Return which intervals of local homophily profit from the edges, and which lose."""
+    compared = [part for part in intervals if part.gain_low is not None]
+    if not compared:
+        return []
+    profit = [part for part in compared if part.gain_low is not None and part.gain_low > 0]
+    lose = [part for part in compared if part.gain_high is not None and part.gain_high < 0]
+    sentences = []
+    if profit:
+        sentences.append(f"By local homophily h, nodes with {_listed(profit)} profit from edges.")
+    if lose:
+        sentences.append(f"Nodes with {_listed(lose)} are predicted worse with edges.")
+    if not sentences:
+        sentences.append("No interval of local homophily clearly profits from edges.")
+    return sentences
+
+
+def _listed(intervals: list[HomophilyInterval]) -> str:
+    parts = []
+    for part in intervals:
+        assert part.graph is not None
+        assert part.features is not None
+        points = f"{100 * (part.graph - part.features):+.1f}".replace("-", "−")
+        parts.append(
+            f"h from {part.low:.1f} to {part.high:.1f} ({points} points of accuracy, "
+            f"{part.nodes:,} nodes)"
+        )
+    return " and ".join(parts)

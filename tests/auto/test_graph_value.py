@@ -1,0 +1,222 @@
+"""The value of features and edges on predictions whose quality is known."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from nfgnn.auto import BOTH, FEATURES, LINKS, LeaderboardEntry, ScoredNodes, bootstrap_score
+from nfgnn.auto.graph_value import CONSTANT, ValidationPredictions, graph_value
+from nfgnn.training import METRICS, RunConfig
+
+CLASSES = ["a", "b", "c", "d"]
+MODELS = {FEATURES: "MLP", LINKS: "LINK", BOTH: "GCN"}
+
+
+def labels(n: int) -> Tensor:
+    return torch.arange(n) % len(CLASSES)
+
+
+def predicted(y: Tensor, accuracy: float, seed: int) -> Tensor:
+    """Return probabilities that are right for a random share of the nodes, else a random class."""
+    generator = torch.Generator().manual_seed(seed)
+    right = torch.rand(len(y), generator=generator) < accuracy
+    other = torch.randint(len(CLASSES), (len(y),), generator=generator)
+    chosen = torch.where(right, y, other)
+    return 0.1 + 0.6 * torch.nn.functional.one_hot(chosen, len(CLASSES)).double()
+
+
+def validation(
+    models: dict[str, tuple[str, list[Tensor]]], scored: ScoredNodes, metric: str = "accuracy"
+) -> ValidationPredictions:
+    """Return a leaderboard of models that are given as name, family and probabilities."""
+    entries = []
+    for name, (family, rows) in models.items():
+        score = bootstrap_score(scored.first(len(rows)), METRICS[metric], rows)
+        config = RunConfig(MODELS[family])
+        entries.append(LeaderboardEntry(name, config, family, "portfolio", len(rows), score, 1.0))
+    better = METRICS[metric].greater_is_better
+    entries.sort(key=lambda entry: entry.validation.value, reverse=better)
+    rows_by_name = {name: rows for name, (_, rows) in models.items()}
+    return ValidationPredictions(entries, rows_by_name, scored, METRICS[metric])
+
+
+def one_split(n: int) -> ScoredNodes:
+    return ScoredNodes((torch.arange(n),), (labels(n),), len(CLASSES))
+
+
+def ring(n: int) -> Tensor:
+    nodes = torch.arange(n)
+    return torch.stack([torch.cat([nodes, nodes.roll(1)]), torch.cat([nodes.roll(1), nodes])])
+
+
+def test_paired_comparison_of_two_models_is_mcnemar() -> None:
+    # The first model is right where the second is not on 60 nodes, the reverse on 40 nodes.
+    n = 400
+    y = labels(n)
+    wrong = (y + 1) % len(CLASSES)
+    first = torch.nn.functional.one_hot(torch.where(torch.arange(n) < 40, wrong, y)).double()
+    worse = (torch.arange(n) >= 40) & (torch.arange(n) < 100)
+    second = torch.nn.functional.one_hot(torch.where(worse, wrong, y)).double()
+    models = {"one": (BOTH, [first]), "two": (FEATURES, [second])}
+    comparison = validation(models, one_split(n)).compare(["one"], ["two"])
+    difference = (60 - 40) / n
+    error = math.sqrt((60 + 40) / n - difference**2) / math.sqrt(n)
+    assert comparison.difference == pytest.approx(difference)
+    assert comparison.low == pytest.approx(difference - 1.96 * error, abs=0.006)
+    assert comparison.high == pytest.approx(difference + 1.96 * error, abs=0.006)
+    assert comparison.confidence == pytest.approx(0.977, abs=0.02)
+
+
+def test_choosing_the_best_of_many_random_models_is_no_gain() -> None:
+    scored = one_split(120)
+    excluded = 0
+    seeming = []
+    corrected = []
+    for repeat in range(10):
+        models = {}
+        for i in range(12):
+            rows = [predicted(scored.labels[0], 0.0, 100 * repeat + i)]
+            models[f"m{i}"] = (BOTH, rows)
+        predictions = validation(models, scored)
+        best = [entry.name for entry in predictions.entries]
+        comparison = predictions.compare(best, [])
+        seeming.append(predictions.entries[0].validation.value - 1 / len(CLASSES))
+        corrected.append(comparison.difference)
+        excluded += comparison.low > 0
+    assert excluded == 0
+    assert sum(seeming) / len(seeming) > 0.04
+    assert abs(sum(corrected) / len(corrected)) < 0.02
+
+
+def test_both_together_help_where_each_is_weak() -> None:
+    scored = one_split(400)
+    y = scored.labels[0]
+    models = {
+        "MLP": (FEATURES, [predicted(y, 0.3, 0)]),
+        "MLP 2": (FEATURES, [predicted(y, 0.2, 1)]),
+        "LINK": (LINKS, [predicted(y, 0.3, 2)]),
+        "GCN": (BOTH, [predicted(y, 0.8, 3)]),
+    }
+    value = graph_value(validation(models, scored), ring(400), y, CLASSES)
+    assert {family: entry.name for family, entry in value.families.items()} == {
+        BOTH: "GCN",
+        FEATURES: "MLP",
+        LINKS: "LINK",
+    }
+    assert value.graph_helps is not None
+    assert (value.graph_helps.first, value.graph_helps.second) == ("GCN", "MLP")
+    assert value.graph_helps.low > 0.2
+    assert value.features_help is not None
+    assert (value.features_help.first, value.features_help.second) == ("GCN", "LINK")
+    assert (value.learnable.first, value.learnable.second) == ("GCN", CONSTANT)
+    text = " ".join(value.sentences)
+    assert "The edges help: the best model that uses them, GCN, gains" in text
+    assert "The features help" in text
+
+
+def test_useless_edges_and_useless_features() -> None:
+    scored = one_split(800)
+    y = scored.labels[0]
+    good = predicted(y, 0.7, 0)
+    models = {
+        "MLP": (FEATURES, [good]),
+        "LINK": (LINKS, [predicted(y, 0.0, 1)]),
+        "GCN": (BOTH, [predicted(y, 0.6, 2)]),
+    }
+    text = " ".join(graph_value(validation(models, scored), ring(800), y, CLASSES).sentences)
+    assert "The edges do not help" in text
+    assert "The features help" in text
+    models["MLP"] = (FEATURES, models["LINK"][1])
+    models["LINK"] = (LINKS, [good])
+    text = " ".join(graph_value(validation(models, scored), ring(800), y, CLASSES).sentences)
+    assert "The edges help" in text
+    assert "The features do not help" in text
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "roc_auc", "macro_f1", "log_loss"])
+def test_shuffled_labels_teach_nothing(metric: str) -> None:
+    scored = one_split(200)
+    y = scored.labels[0]
+    models = {
+        name: (family, [predicted(y, 0.0, i)])
+        for i, (name, family) in enumerate({"MLP": FEATURES, "LINK": LINKS, "GCN": BOTH}.items())
+    }
+    value = graph_value(validation(models, scored, metric), ring(200), y, CLASSES)
+    assert len(value.sentences) == 1
+    assert value.sentences[0].startswith("Nothing can be learned from these features and edges")
+
+
+def test_lower_losses_are_gains() -> None:
+    scored = one_split(400)
+    y = scored.labels[0]
+    models = {
+        "MLP": (FEATURES, [predicted(y, 0.2, 0)]),
+        "GCN": (BOTH, [predicted(y, 0.9, 1)]),
+    }
+    value = graph_value(validation(models, scored, "log_loss"), ring(400), y, CLASSES)
+    assert value.graph_helps is not None
+    assert value.graph_helps.difference < 0
+    assert value.graph_helps.confidence == 1.0
+    assert "The edges help" in " ".join(value.sentences)
+    assert value.features_help is None
+    assert "Whether the features help is not known" in " ".join(value.sentences)
+
+
+def test_accuracy_by_local_homophily() -> None:
+    # Nodes 0 to 49 have neighbours of their own class, the others of another one.
+    y = torch.arange(100) // 25
+    own = torch.arange(0, 50, 2)
+    other = torch.arange(50, 75)
+    edges = torch.cat([torch.stack([own, own + 1]), torch.stack([other, other + 25])], 1)
+    edge_index = torch.cat([edges, edges.flip(0)], 1)
+    # In an odd class of 25 nodes one pair crosses the classes.
+    h = torch.ones(100)
+    h[24:26] = 0
+    h[50:] = 0
+    features = torch.nn.functional.one_hot(torch.where(torch.arange(100) < 10, y, 3 - y)).double()
+    graph = torch.nn.functional.one_hot(torch.where(h > 0, y, 3 - y)).double()
+    scored = ScoredNodes((torch.arange(100), torch.arange(50)), (y, y[:50]), len(CLASSES))
+    models = {
+        "MLP": (FEATURES, [features, features[:50]]),
+        "GCN": (BOTH, [graph, graph[:50]]),
+    }
+    value = graph_value(validation(models, scored), edge_index, y, CLASSES)
+    first = value.intervals[0]
+    last = value.intervals[-1]
+    assert [part.nodes for part in value.intervals] == [52, 0, 0, 0, 48]
+    assert (first.features, first.graph) == (0.0, 0.0)
+    assert (last.low, last.high) == (0.8, 1.0)
+    assert last.features == pytest.approx(10 / 48)
+    assert last.graph == 1.0
+    assert last.gain_low is not None
+    assert 0.5 < last.gain_low < 38 / 48
+    assert value.intervals[1].graph is None
+    assert "h from 0.8 to 1.0 (+79.2 points of accuracy, 48 nodes)" in " ".join(value.sentences)
+
+
+def test_entries_with_fewer_splits_are_compared_on_common_ones() -> None:
+    n = 60
+    nodes = torch.arange(n)
+    scored = ScoredNodes((nodes, nodes), (labels(n), labels(n)), len(CLASSES))
+    first = predicted(labels(n), 0.5, 0)
+    models = {
+        "GCN": (BOTH, [predicted(labels(n), 0.9, 1), predicted(labels(n), 0.9, 2)]),
+        "MLP": (FEATURES, [first]),
+    }
+    comparison = validation(models, scored).compare(["GCN"], ["MLP"])
+    only_first = scored.first(1)
+    accuracy = METRICS["accuracy"]
+    expected = only_first.score(accuracy, [models["GCN"][1][0]]) - only_first.score(
+        accuracy, [first]
+    )
+    assert comparison.difference == pytest.approx(expected)
+
+
+def test_graph_without_edges_has_no_intervals() -> None:
+    scored = one_split(40)
+    models = {"MLP": (FEATURES, [predicted(scored.labels[0], 0.9, 0)])}
+    value = graph_value(validation(models, scored), None, scored.labels[0], CLASSES)
+    assert value.intervals == ()
+    assert value.graph_helps is None
