@@ -18,7 +18,7 @@ from torch import Tensor
 
 from nfgnn.analysis import homophily_interval, local_homophily
 from nfgnn.auto.bootstrap import ScoredNodes, interval
-from nfgnn.auto.candidates import SearchOutcome
+from nfgnn.auto.candidate import Candidate
 from nfgnn.auto.result import (
     BOTH,
     FEATURES,
@@ -62,18 +62,24 @@ class ValidationPredictions:
 
     @classmethod
     def of(
-        cls, outcome: SearchOutcome, leaderboard: Sequence[LeaderboardEntry]
+        cls,
+        candidates: Sequence[Candidate],
+        leaderboard: Sequence[LeaderboardEntry],
+        scored: ScoredNodes,
+        metric: Metric,
     ) -> "ValidationPredictions":
-        """Return the predictions of a search.
+        """Return the predictions of ranked candidates.
 
         Args:
-            outcome: of the search.
-            leaderboard: its candidates, the best first.
+            candidates: the best first.
+            leaderboard: their entries, in the same order.
+            scored: the validation nodes of every split.
+            metric: the metric of the leaderboard.
         """
         probabilities = {
-            candidate.name: candidate.probabilities for candidate in outcome.candidates
+            entry.name: candidate.probabilities for entry, candidate in zip(leaderboard, candidates)
         }
-        return cls(leaderboard, probabilities, outcome.splits.scored, outcome.metric)
+        return cls(leaderboard, probabilities, scored, metric)
 
     def family(self, *families: str) -> list[str]:
         """Return the names of the entries of some families, the best first."""

@@ -149,6 +149,8 @@ class AutoResult:
     time_limit: float | None
     command: str
     """Trains the best single model again."""
+    notes: tuple[str, ...] = ()
+    """What the user should know, such as models that were left out."""
     folder: Path | None = None
 
     @property
