@@ -3,6 +3,8 @@
 All output goes to standard error, so that standard output stays free for results.
 """
 
+import math
+import re
 import time
 from types import TracebackType
 from typing import Any
@@ -11,10 +13,11 @@ from rich import progress as rich_progress
 from rich.console import Console
 from rich.text import Text
 
-from nfgnn.errors import escape_controls
+from nfgnn.errors import UserError, escape_controls
 
 _LINE_SECONDS = 10.0  # between two plain lines
 _REFRESH_SECONDS = 0.1  # between two updates of a live display
+_TIME_SPAN = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
 
 
 class PlainConsole(Console):
@@ -168,3 +171,15 @@ def duration(seconds: float) -> str:
     if seconds < 7200:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def parse_duration(span: str | float) -> float:
+    """Return the seconds of a time span such as ``"30s"``, ``"5m"``, ``"1h30m"`` or ``90``."""
+    match = _TIME_SPAN.fullmatch(str(span).replace(" ", "").lower())
+    if match is None or not any(match.groups()):
+        raise UserError(f"'{span}' is not a time: write for example 30s, 5m or 1h30m")
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    total = 3600 * hours + 60 * minutes + seconds
+    if not 0 < total < math.inf:
+        raise UserError(f"'{span}' is not a time: it must be positive")
+    return total

@@ -3,7 +3,8 @@
 import pytest
 
 from nfgnn import progress as module
-from nfgnn.progress import Progress, duration
+from nfgnn.errors import UserError
+from nfgnn.progress import Progress, duration, parse_duration
 
 
 def test_without_a_terminal_the_last_line_reports_all_units(
@@ -66,3 +67,26 @@ def test_a_quiet_display_prints_nothing(capsys: pytest.CaptureFixture[str]) -> N
 )
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30s", 30),
+        ("5m", 300),
+        ("1h", 3600),
+        ("1h30m", 5400),
+        ("1m 30s", 90),
+        ("0.5h", 1800),
+        ("45", 45),
+        (2.5, 2.5),
+    ],
+)
+def test_time_spans_are_read(text: str | float, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "five", "-3s", "0s", "5 minutes", "3m2h", "nan", "1e3s"])
+def test_invalid_time_spans_are_refused(text: str) -> None:
+    with pytest.raises(UserError, match="is not a time"):
+        parse_duration(text)
