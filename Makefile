@@ -13,7 +13,8 @@ LOWEST_TESTS := tests/data tests/spectral tests/store tests/nn/test_nf_conv.py \
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fuzz test-lowest lock lint types browser faults docs dist check-dist clean
+.PHONY: help env demo test fuzz test-lowest lock lint types browser faults docs dist check-dist portfolio \
+  clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +73,10 @@ faults: $(DEV)  ## interrupt commands at every file event and record the result 
 fuzz: $(DEV)  ## run the fuzzer and record its result: make fuzz CASES=4000 SEED="0 1"
 	$(BIN)/python -m tests.fuzz --cases $(or $(CASES),4000) --seed $(or $(SEED),0) \
 	  --result tests/fuzz/RESULT.md
+
+portfolio: $(STAMP)  ## select the portfolio of `nfgnn auto` from the recorded runs
+	$(BIN)/nfgnn reproduce portfolio --from-records
+	mv results/portfolio.toml nfgnn/auto/portfolio.toml
 
 docs: $(DEV)  ## build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

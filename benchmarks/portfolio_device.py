@@ -14,7 +14,9 @@ cores (under MPS, with ``OMP_NUM_THREADS=1``)::
 
 The folder then holds ``portfolio.sqlite``. The same commands resume after the time limit.
 Defaults are trained on all graphs before other candidates, so an incomplete file can be used.
-``python benchmarks/portfolio_device.py runs/portfolio --count`` reports how complete it is.
+``--count`` reports how complete it is. ``--collect results`` adds the runs to
+``results/portfolio-search.parquet``, and ``nfgnn reproduce portfolio --from-records`` selects the
+portfolio from it.
 """
 
 import argparse
@@ -29,9 +31,10 @@ from nfgnn.paper.search.portfolio_candidates import (
     portfolio_candidates,
     portfolio_columns,
 )
+from nfgnn.paper.search.portfolio_report import RECORDS
 from nfgnn.paper.search.portfolio_runs import DATABASE, SEEDS, PortfolioRuns
 from nfgnn.progress import Progress
-from nfgnn.training import open_records
+from nfgnn.training import Records, export_records, open_records
 
 _NO_LIMIT = 1e9  # seconds
 
@@ -41,6 +44,8 @@ def main() -> None:
     try:
         if options.count:
             count(options.folder)
+        elif options.collect is not None:
+            collect(options.folder, options.collect)
         else:
             train(options)
     except UserError as error:
@@ -60,6 +65,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--task-limit", type=float, default=60, help="seconds for runs that are trained together"
     )
+    parser.add_argument("--collect", type=Path, metavar="RESULTS", help="add the runs to a folder")
     parser.add_argument("--count", action="store_true", help="count the runs; train nothing")
     return parser.parse_args()
 
@@ -104,6 +110,15 @@ def count(folder: Path) -> None:
     for column in portfolio_columns():
         found = counts[column.name, column.protocol]
         print(f"{column.name} ({column.protocol}): {found} of {total} runs")
+
+
+def collect(folder: Path, results: Path) -> None:
+    """Add the runs of all databases of a folder to the committed records."""
+    with open_records(results / f"{RECORDS}.sqlite") as records:
+        for database in sorted(folder.glob("*.sqlite")):
+            with Records(database) as source:
+                records.add(source.all())
+        export_records(records, results / f"{RECORDS}.parquet")
 
 
 if __name__ == "__main__":

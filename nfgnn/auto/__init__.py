@@ -6,7 +6,12 @@
 """
 
 from nfgnn.auto.bootstrap import ScoredNodes, bootstrap_score
-from nfgnn.auto.portfolio import PortfolioEntry, load_portfolio, model_family
+from nfgnn.auto.portfolio import (
+    PORTFOLIO_TABLE,
+    PortfolioEntry,
+    load_portfolio,
+    model_family,
+)
 from nfgnn.auto.result import (
     BOTH,
     FEATURES,
@@ -25,6 +30,7 @@ __all__ = [
     "BOTH",
     "FEATURES",
     "LINKS",
+    "PORTFOLIO_TABLE",
     "AutoResult",
     "Comparison",
     "Ensemble",

@@ -25,8 +25,8 @@ from nfgnn.files import expand_user, require_regular_file
 from nfgnn.nn import find_model
 from nfgnn.training import RunConfig
 
-SHIPPED = "portfolio.toml"
-TABLE = "configuration"
+_SHIPPED = "portfolio.toml"
+PORTFOLIO_TABLE = "configuration"
 """Name of the tables of a portfolio file, one per configuration."""
 _MAX_BYTES = 2**20
 
@@ -47,8 +47,8 @@ def load_portfolio(path: Path | None = None) -> list[PortfolioEntry]:
         path: a file of the user; the portfolio that ships by default.
     """
     if path is None:
-        text = (files(__package__) / SHIPPED).read_text(encoding="utf-8")
-        return _entries(text, SHIPPED)
+        text = (files(__package__) / _SHIPPED).read_text(encoding="utf-8")
+        return _entries(text, _SHIPPED)
     place = expand_user(path)
     if not place.exists():
         raise UserError(f"there is no portfolio file {path}: check the path")
@@ -75,9 +75,11 @@ def _entries(text: str, name: str) -> list[PortfolioEntry]:
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{name}: is not valid TOML: {error}; correct it") from None
-    tables = content.pop(TABLE, [])
+    tables = content.pop(PORTFOLIO_TABLE, [])
     if content or not isinstance(tables, list) or not tables:
-        raise UserError(f"{name}: a portfolio has one table [[{TABLE}]] per configuration, no more")
+        raise UserError(
+            f"{name}: a portfolio has one table [[{PORTFOLIO_TABLE}]] per configuration, no more"
+        )
     entries: list[PortfolioEntry] = []
     for number, table in enumerate(tables, start=1):
         try:

@@ -10,7 +10,8 @@ from nfgnn.cli._print import print_json
 from nfgnn.errors import UserError, writing
 
 app = typer.Typer()
-_ITEMS = options.Choice("item", (*names.ITEMS, "mixed-patterns", "node-gates", "figures", "all"))
+_STUDIES = ("mixed-patterns", "node-gates", "portfolio")
+_ITEMS = options.Choice("item", (*names.ITEMS, *_STUDIES, "figures", "all"))
 _PRESETS = options.Choice("preset", ("best", "paper"))
 
 
@@ -133,6 +134,7 @@ def reproduce(
         write_figures,
         write_tables,
     )
+    from nfgnn.paper.search import write_portfolio_report
     from nfgnn.paper.studies.mixed_patterns import write_mixed_patterns
     from nfgnn.paper.studies.node_gate_report import write_node_gates
     from nfgnn.progress import Progress
@@ -204,6 +206,12 @@ def reproduce(
                     out, columns, root, device, progress, from_records, overwrite
                 )
             result["items"].append({"item": "node-gates", "files": [str(f) for f in study]})
+            if not json_:
+                print(study[0].read_text(encoding="utf-8"))
+        if "portfolio" in wanted:
+            with Progress("portfolio") as progress:
+                study = write_portfolio_report(out, root, device, progress, from_records)
+            result["items"].append({"item": "portfolio", "files": [str(f) for f in study]})
             if not json_:
                 print(study[0].read_text(encoding="utf-8"))
         if "figures" in wanted:

@@ -71,3 +71,11 @@ def test_the_study_of_node_gates_refuses_unknown_graphs_and_missing_runs(
     assert out == ""
     assert "no report run of the study is recorded" in err
     assert not list((tmp_path / "results").glob("*.md"))
+
+
+def test_the_portfolio_needs_recorded_runs(call, tmp_path: Path) -> None:
+    status, out, err = call("reproduce", "portfolio", "--from-records", "--out", "results")
+    assert status == 2
+    assert out == ""
+    assert "no candidate of the portfolio is recorded" in err
+    assert not list((tmp_path / "results").glob("portfolio.*"))

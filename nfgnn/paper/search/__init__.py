@@ -8,10 +8,15 @@
 - :mod:`~nfgnn.paper.search.modern`: the search on the benchmarks of today;
   :mod:`~nfgnn.paper.search.modern_draws` defines what is tried,
   :mod:`~nfgnn.paper.search.modern_files` writes records and winners.
+- :mod:`~nfgnn.paper.search.portfolio_report`: choose the portfolio of ``nfgnn auto``;
+  :mod:`~nfgnn.paper.search.portfolio_candidates` defines what is tried,
+  :mod:`~nfgnn.paper.search.portfolio_runs` trains it,
+  :mod:`~nfgnn.paper.search.portfolio_selection` chooses.
 - :mod:`~nfgnn.paper.search.engine`: what they share.
 """
 
 from nfgnn.paper.search.modern import run_modern_search, run_modern_table
+from nfgnn.paper.search.portfolio_report import write_portfolio_report
 from nfgnn.paper.search.preset_search import run_preset_search
 from nfgnn.paper.search.tune import (
     Outcome,
@@ -31,5 +36,6 @@ __all__ = [
     "run_modern_table",
     "run_preset_search",
     "run_search",
+    "write_portfolio_report",
     "write_preset",
 ]
