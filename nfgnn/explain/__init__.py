@@ -2,6 +2,8 @@
 
 - ``analyze.py`` measures a graph and writes a report (``nfgnn analyze``); ``analyze_text.py`` has
   the sentences of the report and ``analyze_page.py`` its HTML.
+- ``auto_text.py`` has the sentences about a search for the best model (``nfgnn auto``), and
+  ``auto_page.py`` its HTML.
 - :mod:`nfgnn.explain.explorer` writes an interactive page about a run (``nfgnn explore``).
 - ``run_figure.py`` draws the learning curves and filters of a run (``nfgnn train``),
   ``report_figure.py`` its confusion matrix and reliability diagram.
@@ -11,6 +13,8 @@
 """
 
 from nfgnn.explain.analyze import analyze_graph, check_analysis_output, write_analysis
+from nfgnn.explain.auto_page import write_auto_page
+from nfgnn.explain.auto_text import USES, describe_auto, shown_limits
 from nfgnn.explain.explorer import (
     build_node_table,
     check_page_output,
@@ -24,17 +28,21 @@ from nfgnn.explain.run_figure import write_run_figure
 __all__ = [
     "COLOURS",
     "FORMATS",
+    "USES",
     "analyze_graph",
     "build_node_table",
     "canvas",
     "check_analysis_output",
     "check_page_output",
+    "describe_auto",
     "inline_svg",
     "panels",
     "save",
     "select_runs",
+    "shown_limits",
     "title",
     "write_analysis",
+    "write_auto_page",
     "write_explorer",
     "write_report_figure",
     "write_run_figure",

@@ -1,35 +1,12 @@
 """The HTML report is well-formed, self-contained and safe against names with markup."""
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
+from helpers.html_tags import Tags
 from helpers.small_graphs import own_graph
 
 from nfgnn.explain import analyze_graph, write_analysis
-
-
-class Tags(HTMLParser):
-    """Collect tags and attributes, and check that opened elements are closed."""
-
-    void = frozenset({"meta", "br", "path", "use", "rect", "stop", "image", "circle", "line"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.seen: list[tuple[str, dict[str, str | None]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-        if tag not in self.void:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in self.void:
-            assert self.open.pop() == tag
 
 
 def test_page_is_self_contained_and_escapes_names(tmp_path: Path) -> None:

@@ -1,0 +1,122 @@
+"""What a search for the best model has found, in words: for the terminal and for the page."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from nfgnn.auto import BOTH, FEATURES, LINKS, AutoResult, Score
+from nfgnn.progress import duration
+from nfgnn.training import Metric, RunConfig, find_metric
+
+USES = {FEATURES: "features", LINKS: "edges", BOTH: "both"}
+"""What the models of a family use."""
+_REMARK = (
+    "Intervals cover 95 % of bootstrap samples of the nodes. The best validation score is "
+    "optimistic, because it was chosen among {models}. Stated gains are corrected for this choice, "
+    "so they may be smaller than the difference of two scores. Test nodes took no part in the "
+    "search."
+)
+
+
+@dataclass(frozen=True)
+class AutoText:
+    """The sentences of a report."""
+
+    title: str
+    summary: tuple[str, ...]
+    """What was reached."""
+    findings: tuple[str, ...]
+    """What features and edges contribute."""
+    model: str
+    """The best single model with the settings that differ from its defaults."""
+    cost: str
+    remark: str
+    """How to read intervals and scores."""
+    notes: tuple[str, ...]
+
+
+def describe_auto(result: AutoResult) -> AutoText:
+    """Return the report of a search in words."""
+    metric = find_metric(result.metric)
+    sentences = result.value.sentences
+    count = len(result.leaderboard)
+    models = "1 configuration" if count == 1 else f"{count:,} configurations"
+    return AutoText(
+        title=f"{result.dataset}: the best of {models}",
+        summary=(*sentences[:1], *_test_sentences(result, metric)),
+        findings=sentences[1:],
+        model=_model_sentence(result.best.config),
+        cost=_cost_sentence(result, models),
+        remark=_REMARK.format(models=models),
+        notes=result.notes,
+    )
+
+
+def changed_settings(config: RunConfig) -> dict[str, Any]:
+    """Return the settings of a configuration that differ from the defaults of its model."""
+    defaults = RunConfig.resolve(config.model, {}, None, None, "none").settings()
+    return {
+        key: value for key, value in config.settings().items() if value != defaults.get(key, value)
+    }
+
+
+def shown_score(score: Score, metric: Metric) -> str:
+    """Return a score with its interval as text, such as ``84.0 % (80.1 to 88.2)``."""
+    return f"{metric.shown(score.value, 1)} ({shown_limits(score, metric)})"
+
+
+def shown_limits(score: Score, metric: Metric) -> str:
+    """Return the limits of an interval as text."""
+    low = metric.shown(score.low, 1).removesuffix(" %")
+    high = metric.shown(score.high, 1).removesuffix(" %")
+    return f"{low} to {high}"
+
+
+def _test_sentences(result: AutoResult, metric: Metric) -> list[str]:
+    if result.test is None:
+        return ["There are no labelled test nodes, so the score on new nodes is not known."]
+    constant = result.majority.get(f"test_{metric.name}")
+    beside = ""
+    if constant is not None:
+        beside = f"; a constant prediction scores {metric.shown(constant, 1)}"
+    sentences = [
+        f"On {result.test.nodes:,} test nodes, which took no part in the search, this model "
+        f"scores {shown_score(result.test, metric)}{beside}."
+    ]
+    if result.ensemble is None or result.ensemble_test is None:
+        return sentences
+    members = len(result.ensemble.members)
+    if members == 1:
+        sentences.append(
+            "No ensemble was better on validation nodes, so this model alone predicts."
+        )
+    else:
+        sentences.append(
+            f"An ensemble of {members} models scores {shown_score(result.ensemble_test, metric)} "
+            "on them. `nfgnn predict` uses it unless --single is given."
+        )
+    return sentences
+
+
+def _model_sentence(config: RunConfig) -> str:
+    changed = changed_settings(config)
+    if not changed:
+        return f"{config.model} with its default settings"
+    listed = ", ".join(f"{key}={value}" for key, value in changed.items())
+    return f"{config.model} with {listed}"
+
+
+def _cost_sentence(result: AutoResult, models: str) -> str:
+    limit = ""
+    if result.time_limit is not None:
+        limit = f" (limit {duration(result.time_limit)})"
+    runs = "1 run" if result.runs == 1 else f"{result.runs:,} runs"
+    text = (
+        f"{models} in {runs}, {duration(result.seconds)}{limit} on {result.device}; the first "
+        f"model was trained after {duration(result.seconds_to_first)}."
+    )
+    if result.validation_splits > 1:
+        text += (
+            " Because there are few validation nodes, models are compared by their mean over "
+            f"{result.validation_splits} splits into training and validation nodes."
+        )
+    return text[0].upper() + text[1:]
