@@ -30,10 +30,9 @@ def ray_cluster(address: str | None, say: Say, cpus: int | None = None) -> Itera
     address = address or os.environ.get("RAY_ADDRESS")
     started = not ray.is_initialized()
     if started:
-        resources = {} if address else {"num_cpus": cpus}
-        ray.init(
-            address=address or "local", log_to_driver=False, logging_level="error", **resources
-        )
+        # A local cluster ends with this command, and its dashboard takes seconds to start.
+        local = {} if address else {"num_cpus": cpus, "include_dashboard": False}
+        ray.init(address=address or "local", log_to_driver=False, logging_level="error", **local)
     nodes = sum(node["Alive"] for node in ray.nodes())
     name = f"the cluster at {address}" if address else "a local cluster"
     cpu_count = ray.cluster_resources().get("CPU", 0)

@@ -10,7 +10,7 @@ import pytest
 from fuzz.outcomes import Ended, Outcome, classify
 
 REPOSITORY = Path(__file__).parents[1]
-CASES = 50
+CASES = 25
 MESSAGE = "nfgnn: graph.npz: cannot be read; create the file again."
 ENDED = Ended(
     status=2,

@@ -71,13 +71,17 @@ def train(*arguments: str, folder: Path) -> dict:
     return json.loads(result.stdout)
 
 
-def test_texas_and_cora_reach_the_documented_accuracy(data_root: Path, tmp_path: Path) -> None:
+def test_texas_and_cora_reach_the_documented_accuracy(
+    call, data_root: Path, tmp_path: Path
+) -> None:
     root = ("--root", str(data_root))
-    first = train("texas", *root, "--runs", "5", folder=tmp_path)
-    second = train("texas", *root, "--runs", "5", folder=tmp_path)
-    assert first["test_accuracy"]["mean"] > 0.88
-    assert first["test_accuracy"] == second["test_accuracy"]
-    cora = train("cora", "--protocol", "semi", *root, "--runs", "3", folder=tmp_path)
+    texas = json.loads(call("train", "texas", *root, "--runs", "5", "--json")[1])
+    assert texas["test_accuracy"]["mean"] > 0.88
+    # The same numbers in another process.
+    again = train("texas", *root, "--runs", "2", folder=tmp_path)
+    assert texas["test_accuracy"]["values"][:2] == again["test_accuracy"]["values"]
+    command = ("train", "cora", "--protocol", "semi", *root, "--runs", "3", "--json")
+    cora = json.loads(call(*command)[1])
     assert cora["test_accuracy"]["mean"] > 0.76
 
 
@@ -101,7 +105,7 @@ def test_metric_selection_and_class_weight_are_options(call) -> None:
 def test_no_dead_run_of_citeseer_goes_unreported(call, data_root: Path) -> None:
     # The preset before it had a warm-up. Seed 1000 never left the start then.
     command = ("train", "citeseer", "--model", "GPRGNN", "--protocol", "semi", "--json")
-    command += ("--root", str(data_root), "--device", "cpu", "--seed", "999", "--runs", "2")
+    command += ("--root", str(data_root), "--device", "cpu", "--seed", "1000", "--runs", "1")
     old = json.loads(call(*command, "--set", "restarts=0", "--set", "warmup_epochs=0")[1])
     low = [s for s, value in zip(old["seeds"], old["test_accuracy"]["values"]) if value < 0.5]
     assert old.get("dead_seeds", []) == low

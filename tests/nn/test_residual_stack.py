@@ -14,7 +14,7 @@ from nfgnn.errors import UserError
 from nfgnn.nn import HEAD_GATES, attention, find_model, residual_block
 from nfgnn.training import RunConfig, fit
 
-N = 40
+N = 24
 WIDTH = 16
 
 

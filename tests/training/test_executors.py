@@ -59,7 +59,7 @@ def test_workers_are_started_where_they_save_time(monkeypatch: pytest.MonkeyPatc
 
 def test_a_pool_reports_epochs_of_its_workers(tmp_path: Path) -> None:
     """The callback receives histories while the workers train."""
-    config = RunConfig.resolve("GCN", {"epochs": 3000, "patience": 3000}, None, None, "none")
+    config = RunConfig.resolve("GCN", {"epochs": 800, "patience": 800}, None, None, "none")
     what = experiment(load_dataset("karate"), "stratified", [0, 1], config)
 
     class Recorded(ProcessPool):

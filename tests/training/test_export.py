@@ -67,11 +67,13 @@ def test_every_form_holds_the_same_runs(
 
 
 def test_committed_records_survive_the_conversion(tmp_path: Path) -> None:
-    """The CSV and the Parquet file hold the same keys and bits for every committed run."""
+    """The CSV and the Parquet file hold the same keys and bits as the committed runs."""
     committed = export_module._read_parquet(RESULTS / "records.parquet")
     assert len(committed) > 20_000
-    export_module._write_csv(committed, tmp_path / "r.csv")
-    for run, again in zip(committed, export_module._read_csv(tmp_path / "r.csv"), strict=True):
+    # Every fifth run, which are some of every table and model: reading text takes long.
+    part = committed[::5]
+    export_module._write_csv(part, tmp_path / "r.csv")
+    for run, again in zip(part, export_module._read_csv(tmp_path / "r.csv"), strict=True):
         assert repr(run) == repr(again)
     export_module._write_parquet(committed, tmp_path / "r.parquet")
     written = pq.read_table(tmp_path / "r.parquet")

@@ -28,7 +28,7 @@ COMMAND = [
     "--set",
     "batch_size=33",
     "--set",
-    "epochs=60",
+    "epochs=40",
 ]
 
 
@@ -54,6 +54,7 @@ def test_workers_of_which_one_is_killed_equal_one_process(
         "RAY_USAGE_STATS_ENABLED": "0",
         "NFGNN_TEST_MARK": mark,
         "OMP_NUM_THREADS": "1",
+        "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
     }
     command = [
         sys.executable,

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from helpers.command_line import main_status
 from helpers.experiments import experiment as make_experiment
 from helpers.experiments import run_quietly
 from safetensors.torch import load_file, save_file
@@ -128,81 +130,59 @@ def test_resume_does_not_mix_experiments(tmp_path: Path) -> None:
     assert numbers(replaced) == numbers(run(tmp_path / "other"))
 
 
-def test_kill_minus_nine_leaves_no_half_written_folder(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "nfgnn",
-        "train",
-        "karate",
-        "--protocol",
-        "stratified",
-        "--runs",
-        "6",
-    ]
-    command += ["--set", "epochs=150", "--out", str(tmp_path / "run"), "--json"]
-    environment = {**os.environ, "NFGNN_DATA": str(tmp_path), "OMP_NUM_THREADS": "1"}
+@pytest.fixture
+def killed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that starts `nfgnn ARGUMENTS` and kills it when so many runs are done."""
+    monkeypatch.setenv("NFGNN_DATA", str(tmp_path))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
-    def complete(*extra: str) -> dict:
-        out = subprocess.run(
-            [*command, *extra], env=environment, capture_output=True, check=True, text=True
-        )
-        return numbers(json.loads(out.stdout))
-
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    while not list(tmp_path.glob(".run.partial/seed-1")) and process.poll() is None:
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / "run").exists()
-    resumed = complete("--resume")
-    assert [p.name for p in tmp_path.iterdir() if "run" in p.name] == ["run"]
-    assert resumed == complete()
-
-
-def test_runs_side_by_side_equal_runs_one_after_the_other(tmp_path: Path) -> None:
-    """File by file; also after the first process was killed while others worked for it."""
-    command = [
-        sys.executable,
-        "-m",
-        "nfgnn",
-        "train",
-        "karate",
-        "--protocol",
-        "stratified",
-        "--runs",
-        "4",
-        "--json",
-    ]
-    environment = {**os.environ, "NFGNN_DATA": str(tmp_path)}
-
-    def complete(folder: str, *extra: str) -> dict[str, bytes]:
-        subprocess.run(
-            [*command, "--out", str(tmp_path / folder), *extra],
-            env=environment,
-            check=True,
+    def start_and_kill(runs: int, *arguments: str) -> None:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "nfgnn", *arguments],
             stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
-        names = ("weights.safetensors", "history.csv", "coefficients.npy")
-        return {
-            f"{seed} {name}": (tmp_path / folder / f"seed-{seed}" / name).read_bytes()
-            for seed in range(4)
-            for name in names
-        }
+        finished = ".run.partial/seed-*/metrics.json"
+        while len(list(tmp_path.glob(finished))) < runs and process.poll() is None:
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / "run").exists()
 
-    alone = complete("alone", "--workers", "1")
-    process = subprocess.Popen(
-        [*command, "--out", str(tmp_path / "run"), "--workers", "2"],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-    )
-    while len(list(tmp_path.glob(".run.partial/seed-*"))) < 2 and process.poll() is None:
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert complete("run", "--workers", "2", "--resume") == alone
+    return start_and_kill
+
+
+def files_of_runs(folder: Path, seeds: int) -> dict[str, bytes]:
+    names = ("weights.safetensors", "history.csv", "coefficients.npy")
+    return {
+        f"{seed} {name}": (folder / f"seed-{seed}" / name).read_bytes()
+        for seed in range(seeds)
+        for name in names
+    }
+
+
+def test_kill_minus_nine_leaves_no_half_written_folder(
+    tmp_path: Path, killed_run: Callable[..., None]
+) -> None:
+    command = ("train", "karate", "--protocol", "stratified", "--runs", "6", "--json")
+    command += ("--set", "epochs=150", "--out")
+    killed_run(2, *command, str(tmp_path / "run"))
+    assert main_status(*command, str(tmp_path / "run"), "--resume") == 0
+    assert [p.name for p in tmp_path.iterdir() if "run" in p.name] == ["run"]
+    assert main_status(*command, str(tmp_path / "whole")) == 0
+    assert files_of_runs(tmp_path / "run", 6) == files_of_runs(tmp_path / "whole", 6)
+    assert numbers(read_summary(tmp_path / "run")) == numbers(read_summary(tmp_path / "whole"))
+
+
+def test_runs_side_by_side_equal_runs_one_after_the_other(
+    tmp_path: Path, killed_run: Callable[..., None]
+) -> None:
+    """File by file; also after the first process was killed while others worked for it."""
+    command = ("train", "karate", "--protocol", "stratified", "--runs", "4", "--json", "--out")
+    killed_run(2, *command, str(tmp_path / "run"), "--workers", "2")
+    assert main_status(*command, str(tmp_path / "run"), "--workers", "1", "--resume") == 0
+    assert main_status(*command, str(tmp_path / "alone"), "--workers", "1") == 0
+    assert files_of_runs(tmp_path / "run", 4) == files_of_runs(tmp_path / "alone", 4)
 
 
 def test_two_processes_do_not_write_one_folder(tmp_path: Path) -> None:
