@@ -46,11 +46,6 @@ class RunRecord:
     failure: str = ""
     """Why there is no model; empty if there is one."""
 
-    @property
-    def is_usable(self) -> bool:
-        """Whether there is a model that has learnt something."""
-        return not self.failure and not self.is_dead
-
 
 class CandidateRuns(Results):
     """The finished runs of a search.

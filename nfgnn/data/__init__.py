@@ -17,6 +17,7 @@ from nfgnn.data.diagnostics import Finding, diagnose
 from nfgnn.data.download import is_available
 from nfgnn.data.export import export_graph, write_template
 from nfgnn.data.external_sort import csr_on_disk
+from nfgnn.data.features import degree_features
 from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.load import (
     graph_paths,
@@ -59,6 +60,7 @@ __all__ = [
     "csr_on_disk",
     "dataset_names",
     "default_protocol",
+    "degree_features",
     "diagnose",
     "export_graph",
     "few",

@@ -7,12 +7,13 @@ of records, memory). :func:`run_experiment` does so for several seeds of one con
 
 Below that, :mod:`~nfgnn.training.trainer` has the epoch loop, with one trainer each for whole
 graphs, parts of a graph, batched runs and mini-batches of rows. Hyper-parameters come from
-:mod:`nfgnn.training.presets`, metrics are values of :mod:`nfgnn.training.metrics`.
+:mod:`nfgnn.training.presets`, grids of them are in :mod:`nfgnn.training.search_spaces`, and metrics
+are values of :mod:`nfgnn.training.metrics`.
 """
 
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig, TrainingConfig
-from nfgnn.training.device import device_name, machine_name, resolve_device
+from nfgnn.training.device import device_name, machine_name, resolve_device, usable_cores
 from nfgnn.training.distributed import process_group
 from nfgnn.training.execution import Executor, Results, batch_size, execute, raise_first
 from nfgnn.training.executors import (
@@ -26,7 +27,7 @@ from nfgnn.training.executors import (
 from nfgnn.training.executors.ray_train import train_on_ray
 from nfgnn.training.experiment import Experiment, run_experiment
 from nfgnn.training.history import History
-from nfgnn.training.inputs import fingerprint, resolve_config
+from nfgnn.training.inputs import fingerprint, resolve_config, store_of
 from nfgnn.training.mask_split import MaskSplit
 from nfgnn.training.metrics import (
     METRICS,
@@ -141,8 +142,10 @@ __all__ = [
     "scores",
     "should_stop",
     "split_of_run",
+    "store_of",
     "summarise",
     "train_on_ray",
+    "usable_cores",
     "verify_run",
     "write_table",
 ]

@@ -14,9 +14,9 @@ from nfgnn.paper.search.modern_draws import (
     modern_draws,
     modern_space,
 )
-from nfgnn.paper.search.spaces import NUMERIC, Space
 from nfgnn.paper.table_registry import TABLES
 from nfgnn.training import RunConfig
+from nfgnn.training.search_spaces import NUMERIC, Space
 
 MODELS = [row.model for row in TABLES["modern"].rows]
 RESIDUAL = ["ResidualGCN", "ResidualSAGE", "ResidualGAT", "ResidualGATSep", "NFNet"]

@@ -11,10 +11,10 @@ from nfgnn import load_dataset
 from nfgnn.errors import UserError
 from nfgnn.nn.models import MODELS
 from nfgnn.paper.search import tune
-from nfgnn.paper.search.spaces import NUMERIC, PAPER_GRID, search_space
 from nfgnn.paper.search.tune import BATCH, Outcome, Search, Trial, preset_table, run_search
 from nfgnn.progress import Progress
 from nfgnn.training import METRICS, Record, Records, RunConfig, execution
+from nfgnn.training.search_spaces import NUMERIC, PAPER_GRID, search_space
 
 
 def searched(folder: Path, **changes) -> tuple[Search, Outcome, list[Record]]:

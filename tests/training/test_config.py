@@ -13,9 +13,9 @@ from nfgnn.checksums import write_checksums
 from nfgnn.errors import UserError
 from nfgnn.nn import MLP, MODELS, NodeModel
 from nfgnn.nn.models.registry import ModelEntry
-from nfgnn.paper.search.spaces import search_space
 from nfgnn.training import SETTINGS, RunConfig, TrainingConfig, check_setting
 from nfgnn.training.presets import GATE_KINDS, KINDS, preset_tables
+from nfgnn.training.search_spaces import search_space
 
 INVALID: list[tuple[str, Any]] = [
     ("lr", -1),

@@ -1,7 +1,7 @@
 """Searches for hyper-parameters.
 
 - :mod:`~nfgnn.paper.search.tune`: choose the settings of a model for one graph (``nfgnn tune``);
-  :mod:`~nfgnn.paper.search.spaces` holds the grids.
+  :mod:`~nfgnn.training.search_spaces` holds the grids.
 - :mod:`~nfgnn.paper.search.preset_search`: search the shipped presets (``nfgnn tune --presets``);
   :mod:`~nfgnn.paper.search.rounds` defines what is tried, :mod:`~nfgnn.paper.search.results` keeps
   the results, :mod:`~nfgnn.paper.search.preset_files` writes the winners.

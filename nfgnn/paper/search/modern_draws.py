@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import Any
 
 from nfgnn.errors import UserError
-from nfgnn.paper.search.spaces import NUMERIC, Space, search_space
 from nfgnn.training import RunConfig
+from nfgnn.training.search_spaces import NUMERIC, Space, search_space
 
 Settings = dict[str, Any]
 DRAWS_PER_STRUCTURE = 3

@@ -27,12 +27,12 @@ from nfgnn.existing_output import (
 )
 from nfgnn.nn.models import find_model
 from nfgnn.paper.search.engine import Evaluator
-from nfgnn.paper.search.spaces import NUMERIC, Space, search_space
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED, SEARCH_SEEDS
 from nfgnn.progress import Progress
 from nfgnn.training import Graph, Metric, Records, RunConfig, resolve_metric
 from nfgnn.training.metrics import ACCURACY
 from nfgnn.training.presets import table_protocol
+from nfgnn.training.search_spaces import NUMERIC, Space, search_space
 
 BATCH = 8
 """Number of trials that share the model's shape."""

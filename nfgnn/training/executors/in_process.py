@@ -1,12 +1,11 @@
 """Runs one after the other in this process."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 from nfgnn.training.execution import Batch, Executor, OnBatchEpoch, Work
 from nfgnn.training.executors.time_limit import TimeLimit
-from nfgnn.training.history import History
+from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.run import Failure
 from nfgnn.training.trainer import one_thread
 
@@ -32,9 +31,13 @@ class InProcess(Executor):
             if not self.limit.may_start(batch):
                 continue
             with one_thread(self.single_thread):
-                outcomes = work(batch, partial(self._report, on_epoch, batch))
+                outcomes = work(batch, _after_epoch(on_epoch, batch, self.limit.from_now()))
             yield batch, outcomes
 
-    def _report(self, on_epoch: OnBatchEpoch, batch: Batch, history: History) -> None:
+
+def _after_epoch(on_epoch: OnBatchEpoch, batch: Batch, limit: TimeLimit) -> OnEpoch:
+    def after_epoch(history: History) -> None:
         on_epoch(batch, history)
-        self.limit.check()
+        limit.check()
+
+    return after_epoch

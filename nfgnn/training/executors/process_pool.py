@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.queues import SimpleQueue
 from typing import Any
 
@@ -93,7 +93,7 @@ def _run_in_pool(
     # Not "fork": the threads of OpenMP and CUDA do not survive it.
     context = get_context("spawn")
     events: SimpleQueue[tuple[int, History]] = context.SimpleQueue()
-    initial = (os.getpid(), events)
+    initial = (events,)
     with ProcessPoolExecutor(workers, context, start_worker, initial) as pool:
         futures = {}
         for number, batch in enumerate(batches):
@@ -133,15 +133,16 @@ def send_event(number: int, history: History) -> None:
         _events.put((number, history))
 
 
-def start_worker(parent: int, events: "SimpleQueue[tuple[int, History]]") -> None:
+def start_worker(events: "SimpleQueue[tuple[int, History]]") -> None:
     """Initialise a worker: one thread of computation, and exit when the parent process dies."""
     global _events
     _events = events
 
     def watch_parent() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
 
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         # The parent reports the interruption.

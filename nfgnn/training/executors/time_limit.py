@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nfgnn.training.execution import Batch
 from nfgnn.training.trainer import StopTraining
@@ -22,10 +22,12 @@ class TimeLimit:
 
     Args:
         end: the time at which trainings end.
+        longest: most seconds of one training.
         estimate: expected seconds of a batch. A batch that would not end in time is not started.
     """
 
     end: float = math.inf
+    longest: float = math.inf
     estimate: Callable[[Batch], float] = unknown_seconds
 
     def may_start(self, batch: Batch) -> bool:
@@ -33,6 +35,10 @@ class TimeLimit:
         if self.end == math.inf:
             return True
         return time.monotonic() + self.estimate(batch) < self.end
+
+    def from_now(self) -> "TimeLimit":
+        """Return the limit of a training that starts now."""
+        return replace(self, end=min(self.end, time.monotonic() + self.longest))
 
     def check(self) -> None:
         """End the training if its time is over. Call it after every epoch."""

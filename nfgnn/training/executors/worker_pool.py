@@ -4,9 +4,11 @@ import io
 import os
 import pickle
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
@@ -14,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from nfgnn.training.execution import Batch, Executor, OnBatchEpoch, Work
+from nfgnn.training.executors.in_process import InProcess
 from nfgnn.training.executors.process_pool import EVENT_SECONDS, send_event, start_worker
 from nfgnn.training.executors.time_limit import TimeLimit
 from nfgnn.training.history import History
@@ -21,6 +24,7 @@ from nfgnn.training.run import Failure, Graph
 
 _GRAPH = "graph"
 """Stands for the graph in pickled work."""
+_DIED = "a worker process died, perhaps for lack of memory"
 _worker_graph: Graph | None = None
 
 
@@ -28,6 +32,7 @@ class WorkerPool(Executor):
     """Train the runs of one graph in worker processes, one thread each.
 
     Workers take seconds to start, so they are started once, and the graph is passed to them once.
+    Until the first of them is ready, this process trains.
     A script that uses it must guard its main part by ``if __name__ == "__main__"``.
 
     Args:
@@ -44,10 +49,16 @@ class WorkerPool(Executor):
         self.graph = graph
         self.workers = workers
         self.limit = limit or TimeLimit()
+        self._in_process = InProcess(single_thread=True, limit=self.limit)
+        self._cannot_start = False
+        self._starting: threading.Thread | None = None
+        self._started: list[Future[int]] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._pool: ProcessPoolExecutor | None = None
-        # Not "fork": the threads of OpenMP do not survive it.
-        self._context = get_context("spawn")
+        # Not "fork": the threads of OpenMP do not survive it. A server that has imported torch but
+        # never computed starts workers quickly.
+        self._context = get_context("forkserver")
+        self._context.set_forkserver_preload([__name__])
         self._events: SimpleQueue[tuple[int, History]] = self._context.SimpleQueue()
 
     def __enter__(self) -> "WorkerPool":
@@ -63,22 +74,22 @@ class WorkerPool(Executor):
 
     def start(self) -> None:
         """Start the workers and return at once."""
-        if self._pool is not None:
-            return
+        if self._starting is None:
+            self._starting = threading.Thread(target=self._start_workers, daemon=True)
+            self._starting.start()
+
+    def _start_workers(self) -> None:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="nfgnn-")
             graph = pickle.dumps(self.graph, pickle.HIGHEST_PROTOCOL)
             Path(self._folder.name, _GRAPH).write_bytes(graph)
-        initial = (os.getpid(), self._events, str(Path(self._folder.name, _GRAPH)))
+        initial = (self._events, str(Path(self._folder.name, _GRAPH)))
         self._pool = ProcessPoolExecutor(self.workers, self._context, _start, initial)
-        for _ in range(self.workers):
-            self._pool.submit(os.getpid)
+        self._started = [self._pool.submit(os.getpid) for _ in range(self.workers)]
 
     def close(self) -> None:
         """Stop the workers."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+        self._discard()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -86,8 +97,14 @@ class WorkerPool(Executor):
     def run(
         self, batches: Sequence[Batch], work: Work, on_epoch: OnBatchEpoch
     ) -> Iterator[tuple[Batch, list[Any | Failure]]]:
+        if self._cannot_start:
+            yield from self._in_process.run(batches, work, on_epoch)
+            return
+        self.start()
         waiting = list(range(len(batches)))
         futures: dict[Future[list[Any | Failure]], int] = {}
+        while waiting and not self._is_ready():
+            yield from self._in_process.run([batches[waiting.pop(0)]], work, on_epoch)
         while waiting or futures:
             # No queue of submitted work: whether a batch can end in time is decided when a worker
             # is free for it.
@@ -101,12 +118,23 @@ class WorkerPool(Executor):
                 on_epoch(batches[number], history)
             for future in done:
                 batch = batches[futures.pop(future)]
-                yield batch, self._outcomes(future, batch)
+                if not self._has_died(future):
+                    yield batch, future.result()
+                elif self._has_worked():
+                    self._discard()
+                    yield batch, [Failure(spec, _DIED) for spec in batch]
+                else:
+                    # No worker can start, for example in a script without a guarded main part.
+                    self._cannot_start = True
+                    yield from self._in_process.run([batch], work, on_epoch)
 
     def _submit(self, number: int, batch: Batch, work: Work) -> "Future[list[Any | Failure]]":
         self.start()
+        assert self._starting is not None
+        self._starting.join()
         assert self._pool is not None
-        packed = _dumps((number, batch, work, self.limit.end), self.graph)
+        limit = TimeLimit(self.limit.end, self.limit.longest)
+        packed = _dumps((number, batch, work, limit), self.graph)
         try:
             return self._pool.submit(_work, packed)
         except BrokenProcessPool as error:
@@ -114,16 +142,29 @@ class WorkerPool(Executor):
             failed.set_exception(error)
             return failed
 
-    def _outcomes(self, future: "Future[list[Any | Failure]]", batch: Batch) -> list[Any | Failure]:
-        """Return the outcomes of a batch. A worker that died fails the batches of that moment."""
-        try:
-            return future.result()
-        except BrokenProcessPool:
-            if self._pool is not None:
-                self._pool.shutdown(wait=False, cancel_futures=True)
-                self._pool = None
-            message = "a worker process died, perhaps for lack of memory"
-            return [Failure(spec, message) for spec in batch]
+    def _is_ready(self) -> bool:
+        """Whether a worker has started, or cannot be started."""
+        return any(one.done() for one in self._started)
+
+    def _has_died(self, future: "Future[list[Any | Failure]]") -> bool:
+        return isinstance(future.exception(), BrokenProcessPool)
+
+    def _has_worked(self) -> bool:
+        """Whether a worker has ever started."""
+        return any(one.done() and one.exception() is None for one in self._started)
+
+    def _discard(self) -> None:
+        """End the workers. New ones start with the next batch."""
+        if self._starting is not None:
+            self._starting.join()
+            self._starting = None
+        if self._pool is not None:
+            with suppress(RuntimeError):
+                # The other workers are terminated when one ends. Waiting for them to clean up
+                # would take seconds.
+                self._pool.submit(os._exit, 0)
+            self._pool.shutdown(wait=False)
+            self._pool = None
 
 
 class _GraphPickler(pickle.Pickler):
@@ -148,17 +189,20 @@ def _dumps(value: Any, graph: Graph) -> bytes:
     return file.getvalue()
 
 
-def _start(parent: int, events: "SimpleQueue[tuple[int, History]]", graph: str) -> None:
+def _start(events: "SimpleQueue[tuple[int, History]]", graph: str) -> None:
     """Initialise a worker process."""
     global _worker_graph
-    start_worker(parent, events)
-    _worker_graph = pickle.loads(Path(graph).read_bytes())
+    start_worker(events)
+    try:
+        _worker_graph = pickle.loads(Path(graph).read_bytes())
+    except FileNotFoundError:
+        os._exit(0)  # the pool was closed while this worker started
 
 
 def _work(packed: bytes) -> list[Any | Failure]:
     """Run a batch in a worker process."""
-    number, batch, work, end = _GraphUnpickler(io.BytesIO(packed)).load()
-    limit = TimeLimit(end)
+    number, batch, work, given = _GraphUnpickler(io.BytesIO(packed)).load()
+    limit = given.from_now()
 
     def on_epoch(history: History) -> None:
         send_event(number, history)

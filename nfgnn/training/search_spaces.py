@@ -1,4 +1,4 @@
-"""The grids of ``nfgnn tune``: the values that every setting may take.
+"""The grids of ``nfgnn tune`` and ``nfgnn auto``: the values that every setting may take.
 
 The paper's own grid for NFGNN is :data:`PAPER_GRID` (with dropout 0.5, K = 10, rank 1). The wide
 grids go beyond it. Settings in :data:`NUMERIC` do not change the shape of the model, so runs that
@@ -10,7 +10,7 @@ from typing import Any
 
 from nfgnn.nn import GATES, HEAD_GATES, LINK_CHOICES, OPERATORS, find_model
 from nfgnn.spectral import BASES, RESPONSES
-from nfgnn.training import RunConfig
+from nfgnn.training.config import RunConfig
 
 Space = dict[str, tuple[Any, ...]]
 

@@ -1,0 +1,201 @@
+"""The search for the best configurations of a graph."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from nfgnn.auto.auto import search_graph, suitable_entries
+from nfgnn.auto.budget import Budget
+from nfgnn.auto.portfolio import PortfolioEntry, load_portfolio
+from nfgnn.auto.result import FEATURES, LINKS
+from nfgnn.auto.search import SearchOutcome
+from nfgnn.data import load_dataset
+from nfgnn.errors import UserError
+from nfgnn.progress import Progress
+from nfgnn.training import METRICS, Graph
+
+PORTFOLIO = """
+[[configuration]]
+model = "GCN"
+epochs = 8
+[[configuration]]
+model = "MLP"
+epochs = 8
+[[configuration]]
+model = "LINK"
+epochs = 8
+[[configuration]]
+model = "GCN"
+lr = 1e30
+epochs = 3
+"""
+
+
+def search(folder: Path, budget: Budget) -> SearchOutcome:
+    """Search on the karate club, which has 7 validation nodes and therefore five splits."""
+    folder.mkdir(parents=True, exist_ok=True)
+    portfolio = folder.parent / "portfolio.toml"
+    portfolio.write_text(PORTFOLIO)
+    return search_graph(
+        Graph.of(load_dataset("karate")),
+        "stratified",
+        0,
+        METRICS["accuracy"],
+        budget,
+        folder,
+        Progress(quiet=True),
+        portfolio,
+        "cpu",
+        workers=1,
+    )
+
+
+def facts(outcome: SearchOutcome) -> list[object]:
+    """Return everything that a leaderboard and an ensemble depend on."""
+    return [
+        (
+            candidate.config.to_dict(),
+            candidate.family,
+            candidate.origin,
+            [rows.tolist() for rows in candidate.probabilities],
+        )
+        for candidate in outcome.candidates
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchOutcome]:
+    """A search of 30 runs that was not interrupted."""
+    folder = tmp_path_factory.mktemp("whole") / "work"
+    return folder, search(folder, Budget(None, 30))
+
+
+def test_the_number_of_runs_is_kept(whole: tuple[Path, SearchOutcome]) -> None:
+    folder, outcome = whole
+    assert outcome.runs <= 30
+    assert outcome.runs == len(list((folder / "runs").iterdir()))
+    # What is left would not train another configuration on all five splits.
+    assert outcome.runs > 25
+
+
+def test_the_best_of_every_family_are_compared_on_all_splits(
+    whole: tuple[Path, SearchOutcome],
+) -> None:
+    _, outcome = whole
+    complete = [candidate for candidate in outcome.candidates if candidate.splits == 5]
+    assert {FEATURES, LINKS} <= {candidate.family for candidate in complete}
+    assert complete == list(outcome.candidates[: len(complete)])
+    scores = [
+        outcome.scored.score(outcome.metric, candidate.probabilities) for candidate in complete
+    ]
+    assert scores == sorted(scores, reverse=True)
+    assert {candidate.origin for candidate in outcome.candidates} == {"portfolio", "search"}
+
+
+def test_candidates_predict_the_validation_nodes(whole: tuple[Path, SearchOutcome]) -> None:
+    from nfgnn import NodeClassifier
+
+    _, outcome = whole
+    best = outcome.candidates[0]
+    predicted = NodeClassifier.load(best.folder, "cpu").predict_proba(load_dataset("karate"))
+    torch.testing.assert_close(predicted[outcome.scored.nodes[0]], best.probabilities[0])
+
+
+def test_a_training_that_diverges_is_reported(whole: tuple[Path, SearchOutcome]) -> None:
+    _, outcome = whole
+    assert all(candidate.config.training.lr < 1 for candidate in outcome.candidates)
+    assert any("GCN" in note for note in outcome.notes)
+
+
+def test_lost_runs_are_trained_again_to_the_same_result(
+    whole: tuple[Path, SearchOutcome], tmp_path: Path
+) -> None:
+    folder, outcome = whole
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    runs = sorted((copy / "runs").iterdir())
+    for run in runs[::3]:
+        shutil.rmtree(run)
+    weights = next(run / "probabilities.npy" for run in runs[1::3])
+    weights.write_bytes(weights.read_bytes()[:-1])
+    assert facts(search(copy, Budget(None, 30))) == facts(outcome)
+
+
+def test_a_killed_search_continues_to_the_same_result(
+    whole: tuple[Path, SearchOutcome], tmp_path: Path
+) -> None:
+    folder = tmp_path / "killed"
+    process = subprocess.Popen(
+        [sys.executable, __file__, str(folder)], env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
+    while process.poll() is None and len(list(folder.glob("runs/*/run.json"))) < 4:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert facts(search(folder, Budget(None, 30))) == facts(whole[1])
+
+
+def test_a_time_limit_ends_the_search(tmp_path: Path) -> None:
+    budget = Budget(4.0, None)
+    outcome = search(tmp_path / "timed", budget)
+    assert outcome.candidates
+    assert outcome.seconds_to_first > 0
+    decisions = sorted((tmp_path / "timed/decisions").iterdir())
+    assert json.loads(decisions[0].read_text())["epochs"] is None  # there is time for all of them
+
+
+def test_graphs_without_features_or_edges_leave_out_a_family() -> None:
+    data = load_dataset("karate")
+    portfolio = load_portfolio()
+    featureless = load_dataset(data.clone())
+    del featureless.x
+    kept = _families(portfolio, Graph.of(load_dataset(featureless)))
+    assert FEATURES not in kept
+    assert LINKS in kept
+    isolated = data.clone()
+    isolated.edge_index = data.edge_index[:, :0]
+    isolated.x = torch.eye(data.num_nodes)
+    kept = _families(portfolio, Graph.of(load_dataset(isolated)))
+    assert FEATURES in kept
+    assert LINKS not in kept
+
+
+def _families(portfolio: list[PortfolioEntry], graph: Graph) -> set[str]:
+    return {entry.family for entry in suitable_entries(portfolio, graph, METRICS["accuracy"])}
+
+
+def test_the_metric_of_the_graph_selects_epochs() -> None:
+    graph = Graph.of(load_dataset("karate"))
+    for entry in suitable_entries(load_portfolio(), graph, METRICS["roc_auc"]):
+        assert entry.config.training.metric == "roc_auc"
+        assert entry.config.training.select == "metric"
+
+
+def test_a_search_without_a_model_says_why(tmp_path: Path) -> None:
+    text = '[[configuration]]\nmodel = "GCN"\nlr = 1e30\nepochs = 3\n'
+    (tmp_path / "bad.toml").write_text(text)
+    with pytest.raises(UserError, match=r"no model could be trained: GCN: .*lower the learning"):
+        search_graph(
+            Graph.of(load_dataset("karate")),
+            "stratified",
+            0,
+            METRICS["accuracy"],
+            Budget(None, 1),
+            tmp_path,
+            Progress(quiet=True),
+            tmp_path / "bad.toml",
+            "cpu",
+            workers=1,
+        )
+
+
+if __name__ == "__main__":
+    search(Path(sys.argv[1]), Budget(None, 30))
