@@ -16,8 +16,12 @@ _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
 
 def write_checksums(folder: Path, names: Iterable[str]) -> None:
     """Write the checksums of some files of a folder."""
-    lines = [f"{_sha256(folder / name)}  {name}\n" for name in sorted(names)]
-    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+    (folder / SUMS).write_text(checksum_lines(folder, names), encoding="utf-8")
+
+
+def checksum_lines(folder: Path, names: Iterable[str]) -> str:
+    """Return the content of ``SHA256SUMS`` for some files of a folder."""
+    return "".join(f"{_sha256(folder / name)}  {name}\n" for name in sorted(names))
 
 
 def read_checksums(folder: Path) -> dict[str, str]:

@@ -3,9 +3,12 @@
 :mod:`~nfgnn.auto.portfolio` lists the configurations that a search trains first.
 :mod:`~nfgnn.auto.result` holds the values that a search returns.
 :mod:`~nfgnn.auto.bootstrap` computes confidence intervals.
+:mod:`~nfgnn.auto.ensemble` selects an ensemble, :mod:`~nfgnn.auto.final_models` loads and scores
+what a search ends with, and :mod:`~nfgnn.auto.run_files` writes and reads its folder.
 """
 
 from nfgnn.auto.bootstrap import ScoredNodes, bootstrap_score
+from nfgnn.auto.ensemble_classifier import EnsembleClassifier
 from nfgnn.auto.portfolio import (
     PORTFOLIO_TABLE,
     PortfolioEntry,
@@ -25,6 +28,13 @@ from nfgnn.auto.result import (
     LeaderboardEntry,
     Score,
 )
+from nfgnn.auto.run_files import (
+    is_auto_folder,
+    load_predictor,
+    read_result,
+    verify_auto,
+    write_page,
+)
 
 __all__ = [
     "BOTH",
@@ -34,6 +44,7 @@ __all__ = [
     "AutoResult",
     "Comparison",
     "Ensemble",
+    "EnsembleClassifier",
     "EnsembleMember",
     "GraphValue",
     "HomophilyInterval",
@@ -42,6 +53,11 @@ __all__ = [
     "Score",
     "ScoredNodes",
     "bootstrap_score",
+    "is_auto_folder",
     "load_portfolio",
+    "load_predictor",
     "model_family",
+    "read_result",
+    "verify_auto",
+    "write_page",
 ]

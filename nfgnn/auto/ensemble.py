@@ -34,7 +34,7 @@ ENOUGH_NODES = 2000
 """With as many validation nodes, one selection without weights and folds does not overfit."""
 SMALLEST_WEIGHT = 0.03
 """Members of less weight are left out."""
-_LARGEST_LOG_TEMPERATURE = math.log(20)
+LARGEST_TEMPERATURE = 20.0
 _SMALLEST_PROBABILITY = 1e-30
 _LARGEST_STEP = 10_000_000
 """Most probabilities that one step of the selections holds."""
@@ -82,8 +82,8 @@ def fit_temperature(probabilities: Sequence[Tensor], scored: ScoredNodes) -> flo
             total -= float(own.clamp_min(_SMALLEST_PROBABILITY).log().sum())
         return total / len(scored.labels) + log_temperature**2 / 2
 
-    bounds = (-_LARGEST_LOG_TEMPERATURE, _LARGEST_LOG_TEMPERATURE)
-    found = minimize_scalar(cost, bounds=bounds, method="bounded")
+    limit = math.log(LARGEST_TEMPERATURE)
+    found = minimize_scalar(cost, bounds=(-limit, limit), method="bounded")
     return math.exp(float(found.x))
 
 

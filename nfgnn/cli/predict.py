@@ -1,13 +1,18 @@
 """``nfgnn predict``: apply a trained model to a graph."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nfgnn.cli import options, values
 from nfgnn.cli._print import print_json
 from nfgnn.errors import UserError, writing
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from nfgnn.auto import EnsembleClassifier
 
 app = typer.Typer()
 
@@ -58,6 +63,15 @@ def predict(
     root: options.Root = None,
     column: options.Column = None,
     seed: options.RunSeed = None,
+    single: Annotated[
+        bool,
+        typer.Option(
+            "--single",
+            help="Use the best single model of a folder that `nfgnn auto` has written, not the "
+            "ensemble.",
+            rich_help_panel=options.MODEL,
+        ),
+    ] = False,
     import_: options.Import = None,
     device: options.Device = "auto",
     overwrite: options.Overwrite = False,
@@ -72,12 +86,12 @@ def predict(
         output = Path(f"{run.resolve().name}-predictions.csv")
     options.check_output_file(output, ".csv", ".parquet")
 
+    from nfgnn.auto import EnsembleClassifier, load_predictor
     from nfgnn.cli._print import message, print_notes
     from nfgnn.cli.graphs import load_graph, source_of_run
     from nfgnn.data import load_new_nodes
     from nfgnn.training import (
         check_table_output,
-        load_run,
         prediction_table,
         read_summary,
         split_of_run,
@@ -85,7 +99,7 @@ def predict(
     )
 
     check_table_output(output)
-    classifier = load_run(run, seed, device)
+    classifier = load_predictor(run, seed, device, single)
     encoding = classifier.feature_encoding_
     summary = read_summary(run)
     if extends is None:
@@ -93,6 +107,8 @@ def predict(
         data = load_graph(source.dataset, source.root, source.columns, False, encoding)
         data.path = source.dataset  # for messages: the name of a graph is not that of its file
         data = split_of_run(run, classifier.seed, data)
+        if isinstance(classifier, EnsembleClassifier):
+            _print_left_out(classifier, data)
         table = prediction_table(classifier, data, probabilities=probabilities)
     else:
         if dataset is None:
@@ -118,6 +134,19 @@ def predict(
         print_json(result)
     else:
         message(f"{table.num_rows} predictions written to {output}")
+
+
+def _print_left_out(ensemble: "EnsembleClassifier", data: "Data") -> None:
+    """Name the members of an ensemble that cannot predict the nodes of another graph."""
+    from nfgnn.cli._print import message
+
+    used = ensemble.members_for(data)
+    left_out = [member.name for member in ensemble.members if member not in used]
+    if left_out:
+        message(
+            f"note: {', '.join(left_out)} cannot predict another graph, because every node of the "
+            "training graph has weights of its own; the other members of the ensemble are used"
+        )
 
 
 def _source_graph(dataset: str) -> str:

@@ -30,6 +30,7 @@ def verify(
 
     Exits with status 0 if all files are intact, and with status 2 if some are not.
     """
+    from nfgnn.auto import is_auto_folder, verify_auto
     from nfgnn.store import is_store, verify_store
     from nfgnn.training import verify_run
 
@@ -38,6 +39,9 @@ def verify(
     if is_store(path):
         kind = "store"
         files, damaged = verify_store(path)
+    elif is_auto_folder(path):
+        kind = "run folder"
+        files, damaged = verify_auto(path)
     elif any((path / name).is_file() for name in ("config.json", "classifier.json")):
         kind = "run folder"
         files, damaged = verify_run(path)

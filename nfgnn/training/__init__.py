@@ -13,6 +13,7 @@ are values of :mod:`nfgnn.training.metrics`.
 
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig, TrainingConfig
+from nfgnn.training.criterion import Criterion
 from nfgnn.training.device import device_name, machine_name, resolve_device, usable_cores
 from nfgnn.training.distributed import process_group
 from nfgnn.training.execution import Executor, Results, batch_size, execute, raise_first
@@ -41,6 +42,7 @@ from nfgnn.training.metrics import (
 from nfgnn.training.minibatch import fit_rows
 from nfgnn.training.predict_new_nodes import predict_new_nodes
 from nfgnn.training.predictions import (
+    Predictor,
     check_table_output,
     prediction_table,
     split_of_run,
@@ -54,6 +56,7 @@ from nfgnn.training.records import (
     RunFolder,
     best_seed,
     export_records,
+    holds_run_folder,
     load_run,
     merge_records,
     open_records,
@@ -81,6 +84,7 @@ __all__ = [
     "METRICS",
     "NUMERIC_SETTINGS",
     "SETTINGS",
+    "Criterion",
     "Executor",
     "Experiment",
     "Failure",
@@ -91,6 +95,7 @@ __all__ = [
     "MaskSplit",
     "Metric",
     "NodeClassifier",
+    "Predictor",
     "ProcessPool",
     "RayTasks",
     "Record",
@@ -122,6 +127,7 @@ __all__ = [
     "fit",
     "fit_rows",
     "fit_together",
+    "holds_run_folder",
     "load_run",
     "machine_name",
     "majority_scores",

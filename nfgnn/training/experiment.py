@@ -47,6 +47,17 @@ class Experiment:
             "config": self.config.to_dict(),
         }
 
+    def facts(self) -> dict[str, Any]:
+        """Return what the summary of a run folder says beside the scores."""
+        return {
+            **self.description(),
+            "model": self.config.model,
+            "source": self.source,
+            "device": device_name(self.device),
+            "metric": self.specs()[0].metric.name,
+            "classes": class_names(self.graph.data),
+        }
+
     def check(self) -> None:
         """Raise a UserError for invalid input, before anything is trained or written."""
         specs = self.specs()
@@ -112,12 +123,4 @@ def run_experiment(
         for line in results.finished_lines(specs):
             progress.say(line)
         raise_first(execute(specs, results, executor, progress, experiment.device))
-        facts = {
-            **description,
-            "model": experiment.config.model,
-            "source": experiment.source,
-            "device": device_name(experiment.device),
-            "metric": specs[0].metric.name,
-            "classes": class_names(experiment.graph.data),
-        }
-        return results.publish(facts)
+        return results.publish(experiment.facts())

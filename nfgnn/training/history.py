@@ -82,6 +82,27 @@ class History:
             writer.writerow(curves)
             writer.writerows(zip(*curves.values()))
 
+    @classmethod
+    def read(cls, path: Path, criterion: Criterion, seconds: float) -> "History":
+        """Read what :meth:`write` has written.
+
+        Args:
+            path: the file.
+            criterion: what selected the epoch.
+            seconds: time of the training.
+        """
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+
+        def curve(name: str) -> list[float]:
+            return [float(row[name]) for row in rows]
+
+        history = cls(curve("train_loss"), curve("val_loss"), curve("val_accuracy"), seconds)
+        history.criterion = criterion
+        if criterion.has_curve:
+            history.val_metric = curve(f"val_{criterion.metric.name}")
+        return history
+
 
 OnEpoch = Callable[[History], None]
 """A callback: called with the history so far after an epoch. Batched runs on a GPU call it

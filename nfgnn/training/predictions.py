@@ -3,9 +3,10 @@
 import copy
 import csv
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.data import split
@@ -23,8 +24,24 @@ _FIRST_COLUMNS = ("id", "predicted", "probability")
 _MARKER = {"nfgnn": "predictions, format 1"}
 
 
+class Predictor(Protocol):
+    """What predicts the classes of nodes: a fitted classifier, or an ensemble of them."""
+
+    @property
+    def num_classes_(self) -> int: ...
+
+    @property
+    def class_names_(self) -> list[str] | None: ...
+
+    @property
+    def feature_names_(self) -> list[str] | None: ...
+
+    def predict_proba(self, data: Data) -> Tensor:
+        """Return the class probabilities of every node, ``[num_nodes, num_classes]``."""
+
+
 def prediction_table(
-    classifier: NodeClassifier,
+    classifier: Predictor,
     data: Data,
     extends: Data | None = None,
     probabilities: bool = False,
@@ -47,8 +64,13 @@ def prediction_table(
     if extends is None:
         data = align_features(data, classifier.feature_names_)
         shares = classifier.predict_proba(data)
-    else:
+    elif isinstance(classifier, NodeClassifier):
         shares = predict_new_nodes(classifier, extends, data)
+    else:
+        raise UserError(
+            "an ensemble needs the whole graph: predict on the extended graph, or use the best "
+            "single model (--single)"
+        )
     if not bool(shares.isfinite().all()):
         raise UserError(
             "the model returns probabilities that are not numbers: check the features and edge "

@@ -11,6 +11,7 @@ from nfgnn.training.records.record import RESULTS_VERSION, Record, run_key
 from nfgnn.training.records.run_folder import (
     RunFolder,
     best_seed,
+    holds_run_folder,
     load_run,
     read_description,
     read_report,
@@ -27,6 +28,7 @@ __all__ = [
     "RunFolder",
     "best_seed",
     "export_records",
+    "holds_run_folder",
     "load_run",
     "merge_records",
     "open_records",

@@ -6,6 +6,9 @@
 ``RUN/report.md`` the report per class of all runs together, ``SHA256SUMS`` in each folder the
 checksums of its files. While runs are missing, the folder is called ``.RUN.partial``; every run in
 it is complete.
+
+:mod:`nfgnn.auto` adds ``auto.json``, ``auto.html``, ``best.toml`` and ``ensemble/``, which holds
+one model in each folder ``member-…``.
 """
 
 import json
@@ -65,11 +68,19 @@ _WRITTEN = r"\.(seed-\d+|config\.json|summary\.json|report\.\w+|run\.png)\..*\.p
 _PARTIAL = rf"{_WRITTEN}|{_TEMPORARY}|{_CHECKPOINT}"
 _NAMES = re.compile(
     rf"config\.json|summary\.json|report\.(json|md|png)|run\.png|{SUMS}|seed-\d+|{_PARTIAL}"
+    r"|auto\.(json|html)|best\.toml|ensemble|\.(auto|best)\..*\.partial"
 )
 _SEED_NAMES = re.compile(
     r"classifier\.json|weights\.safetensors|coefficients\.npy|history\.csv|metrics\.json"
     rf"|report\.json|{SUMS}"
 )
+_ENSEMBLE_NAMES = re.compile(rf"ensemble\.json|member-\d+|{SUMS}")
+_PARTS = {
+    "seed-*[0-9]": ("a run", _SEED_NAMES),
+    "ensemble": ("an ensemble", _ENSEMBLE_NAMES),
+    "ensemble/member-*[0-9]": ("a run", _SEED_NAMES),
+}
+"""What the folders inside a run folder hold, and the names of the files there."""
 _WHAT = "a run folder"
 _REMEDY = "train the run again, or restore the folder from a copy"
 
@@ -100,7 +111,7 @@ class RunFolder(Results):
             resume: keep the finished runs of an interrupted call with the same description.
             overwrite: replace finished or unfinished runs of another description.
         """
-        if _holds_run_folder(folder):
+        if holds_run_folder(folder):
             same = _describes(folder, description)
             refuse_replacement(folder, _WHAT, ours=True, same=same, overwrite=overwrite)
         results = cls(folder, description["seeds"])
@@ -115,9 +126,25 @@ class RunFolder(Results):
                 if not same and not overwrite:
                     _refuse_unfinished_runs(staging)
                 empty(staging)
-                content = {**_MARKER, **description}
-                atomic_write(staging / "config.json", json.dumps(content, indent=1))
+                results._describe(description)
             yield results
+
+    @classmethod
+    def inside(cls, folder: Path, description: Mapping[str, Any]) -> "RunFolder":
+        """Return results that are written into a folder which the caller publishes.
+
+        Args:
+            folder: an empty folder.
+            description: what decides the numbers of the runs.
+        """
+        results = cls(folder, description["seeds"])
+        results._staging = folder
+        results._describe(description)
+        return results
+
+    def _describe(self, description: Mapping[str, Any]) -> None:
+        content = {**_MARKER, **description}
+        atomic_write(self._staging / "config.json", json.dumps(content, indent=1))
 
     def missing(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
         return [spec for spec in specs if not self._seed_folder(spec.seed).exists()]
@@ -184,14 +211,7 @@ class RunFolder(Results):
         Args:
             facts: fields of the summary that do not come from the runs.
         """
-        summary = self._summary(facts)
-        atomic_write(self._staging / "summary.json", json_text(summary, indent=1))
-        self._write_report(summary)
-        _remove_unfinished(self._staging)
-        sums = [f"seed-{seed}/{SUMS}" for seed in self.seeds]
-        files = ["config.json", "summary.json", "report.json", "report.md", *sums]
-        listed = [name for name in files if (self._staging / name).is_file()]
-        write_checksums(self._staging, listed)
+        self.write_summary(facts)
         if not self.folder.exists():
             publish(self._staging, self.folder)
         else:
@@ -200,6 +220,22 @@ class RunFolder(Results):
             with locked(self.folder, self._busy):
                 publish(self._staging, self.folder)
         return read_summary(self.folder)
+
+    def write_summary(self, facts: Mapping[str, Any], more_files: Sequence[str] = ()) -> None:
+        """Write the summary, the report and the checksums.
+
+        Args:
+            facts: as for :meth:`publish`.
+            more_files: names of other files of the folder that get a checksum.
+        """
+        summary = self._summary(facts)
+        atomic_write(self._staging / "summary.json", json_text(summary, indent=1))
+        self._write_report(summary)
+        _remove_unfinished(self._staging)
+        sums = [f"seed-{seed}/{SUMS}" for seed in self.seeds]
+        files = ["config.json", "summary.json", "report.json", "report.md", *sums, *more_files]
+        listed = [name for name in files if (self._staging / name).is_file()]
+        write_checksums(self._staging, listed)
 
     @property
     def _busy(self) -> str:
@@ -409,7 +445,8 @@ def verify_run(folder: Path) -> tuple[int, dict[str, str]]:
     count, damaged = _verify_folder(folder)
     seeds = [] if "summary.json" in damaged else read_summary(folder)["seeds"]
     names = {f"seed-{seed}" for seed in seeds}
-    names |= {path.name for path in folder.glob("seed-*") if path.is_dir()}
+    for pattern in ("seed-*", "ensemble", "ensemble/member-*"):
+        names |= {str(path.relative_to(folder)) for path in folder.glob(pattern) if path.is_dir()}
     for name in sorted(names):
         if not (folder / name).is_dir():
             damaged[name] = "is missing"
@@ -495,8 +532,8 @@ def _content(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _holds_run_folder(folder: Path) -> bool:
-    """Whether there is something to replace; refuse anything but a run folder."""
+def holds_run_folder(folder: Path) -> bool:
+    """Whether a folder holds a run folder to replace; refuse anything else that it holds."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return False
     _refuse_other_files(folder)
@@ -518,9 +555,14 @@ def _refuse_unfinished_runs(staging: Path) -> None:
 
 def _refuse_other_files(folder: Path) -> None:
     """Refuse to delete files that are not part of a run folder."""
-    refuse_foreign_files(folder, lambda name: bool(_NAMES.fullmatch(name)), _WHAT)
-    for seed in folder.glob("seed-*[0-9]"):
-        refuse_foreign_files(seed, lambda name: bool(_SEED_NAMES.fullmatch(name)), "a run")
+    _refuse_other_names(folder, _NAMES, _WHAT)
+    for pattern, (what, names) in _PARTS.items():
+        for part in folder.glob(pattern):
+            _refuse_other_names(part, names, what)
+
+
+def _refuse_other_names(folder: Path, names: re.Pattern[str], what: str) -> None:
+    refuse_foreign_files(folder, lambda name: bool(names.fullmatch(name)), what)
 
 
 def _remove_damaged_runs(staging: Path) -> None:

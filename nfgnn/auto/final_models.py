@@ -1,0 +1,113 @@
+"""The models that a search ends with, and their only scores on test nodes.
+
+The best model was chosen by its mean score over all validation splits. What is deployed is its run
+on the given split: it was trained on the training nodes of that split and stopped by its validation
+nodes, as ``nfgnn train`` would do. The members of the ensemble are those runs, too, while their
+weights come from predictions of all splits.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch_geometric.data import Data
+
+from nfgnn.auto.bootstrap import ScoredNodes, bootstrap_score
+from nfgnn.auto.candidate import Candidate
+from nfgnn.auto.ensemble import select_ensemble
+from nfgnn.auto.ensemble_classifier import EnsembleClassifier, FittedMember
+from nfgnn.auto.result import Ensemble, EnsembleMember, LeaderboardEntry, Score
+from nfgnn.training import (
+    Criterion,
+    Experiment,
+    History,
+    Metric,
+    NodeClassifier,
+    RunResult,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class FinalModels:
+    """The fitted models of a search."""
+
+    experiment: Experiment
+    """Trains the best single model again."""
+    run: RunResult
+    """The best single model, with the graph and the masks of the given split."""
+    test: Score
+    """Of the best single model."""
+    classifier: EnsembleClassifier | None = None
+    """The fitted ensemble."""
+    ensemble: Ensemble | None = None
+    ensemble_test: Score | None = None
+
+
+def final_models(
+    ranked: Sequence[Candidate],
+    entries: Sequence[LeaderboardEntry],
+    scored: ScoredNodes,
+    metric: Metric,
+    experiment: Experiment,
+    single: bool = False,
+) -> FinalModels:
+    """Select the ensemble, load the models and score them on the test nodes.
+
+    Args:
+        ranked: the candidates, the best first.
+        entries: their entries in the leaderboard, in the same order.
+        scored: the validation nodes of all splits.
+        metric: the metric of the search.
+        experiment: graph, protocol and seed of the search, with the configuration of the best
+            candidate.
+        single: leave out the ensemble.
+    """
+    spec = experiment.specs()[0]
+    data = spec.split()
+    best = _load(ranked[0], data, experiment.device)
+    test_nodes = (data.test_mask & (data.y >= 0)).nonzero().flatten()
+    test = ScoredNodes((test_nodes,), (data.y[test_nodes],), data.num_classes)
+    run = RunResult(spec, best, data)
+    test_score = bootstrap_score(test, metric, [best.predict_proba(data)[test_nodes]])
+    if single:
+        return FinalModels(experiment, run, test_score)
+    # Members must have been compared on the same nodes.
+    pool = [candidate for candidate in ranked if candidate.splits == ranked[0].splits]
+    nodes = scored.first(ranked[0].splits)
+    selection = select_ensemble(
+        [candidate.probabilities for candidate in pool], nodes, metric, spec.seed
+    )
+    fitted = []
+    for member in selection.members:
+        candidate = pool[member.position]
+        classifier = best
+        if member.position > 0:
+            classifier = _load(candidate, data, experiment.device)
+        name = entries[ranked.index(candidate)].name
+        fitted.append(FittedMember(name, member.weight, member.temperature, classifier))
+    ensemble_classifier = EnsembleClassifier(fitted, selection.temperature)
+    shares = ensemble_classifier.predict_proba(data)[test_nodes]
+    members = [EnsembleMember(m.name, m.weight, m.temperature) for m in fitted]
+    validation = bootstrap_score(nodes, metric, selection.held_out)
+    return FinalModels(
+        experiment,
+        run,
+        test_score,
+        ensemble_classifier,
+        Ensemble(tuple(members), selection.temperature, validation),
+        bootstrap_score(test, metric, [shares]),
+    )
+
+
+def _load(candidate: Candidate, data: Data, device: str) -> NodeClassifier:
+    """Load the run of a candidate on the given split, with its learning curves."""
+    classifier = NodeClassifier.load(candidate.folder, device)
+    # A training that the time limit has cut is repeated with as many epochs as it had.
+    classifier.config_ = candidate.config
+    training = candidate.config.training
+    record = json.loads((candidate.folder / "run.json").read_text(encoding="utf-8"))["record"]
+    criterion = Criterion.of(training.metric, training.select, data)
+    curves = candidate.folder / "history.csv"
+    classifier.history_ = History.read(curves, criterion, record["seconds"])
+    classifier.history_.dead = record["is_dead"]
+    return classifier
