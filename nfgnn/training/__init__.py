@@ -29,7 +29,7 @@ from nfgnn.training.executors.ray_train import train_on_ray
 from nfgnn.training.experiment import Experiment, run_experiment
 from nfgnn.training.history import History
 from nfgnn.training.inputs import fingerprint, resolve_config, store_of
-from nfgnn.training.mask_split import MaskSplit
+from nfgnn.training.mask_split import MaskSplit, single_graph
 from nfgnn.training.metrics import (
     METRICS,
     Metric,
@@ -42,7 +42,6 @@ from nfgnn.training.metrics import (
 from nfgnn.training.minibatch import fit_rows
 from nfgnn.training.predict_new_nodes import predict_new_nodes
 from nfgnn.training.predictions import (
-    Predictor,
     check_table_output,
     prediction_table,
     split_of_run,
@@ -74,7 +73,9 @@ from nfgnn.training.run import (
     fit_together,
     same_cost,
 )
+from nfgnn.training.score_nodes import Predictor, score_nodes
 from nfgnn.training.settings import SETTINGS, check_setting
+from nfgnn.training.sklearn_tags import classifier_tags
 from nfgnn.training.split_check import checked_split, class_counts, class_names, majority_scores
 from nfgnn.training.stopping import should_stop
 from nfgnn.training.trainer import StopTraining
@@ -119,6 +120,7 @@ __all__ = [
     "checked_split",
     "class_counts",
     "class_names",
+    "classifier_tags",
     "device_name",
     "execute",
     "export_records",
@@ -145,8 +147,10 @@ __all__ = [
     "resolve_metric",
     "run_experiment",
     "same_cost",
+    "score_nodes",
     "scores",
     "should_stop",
+    "single_graph",
     "split_of_run",
     "store_of",
     "summarise",

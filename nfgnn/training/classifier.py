@@ -31,7 +31,7 @@ from nfgnn.training.dead_runs import is_dead
 from nfgnn.training.device import resolve_device
 from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.mask_split import single_graph
-from nfgnn.training.metrics import count_classes, resolve_metric
+from nfgnn.training.metrics import resolve_metric
 from nfgnn.training.minibatch import fit_rows
 from nfgnn.training.model_files import (
     FILES,
@@ -45,6 +45,8 @@ from nfgnn.training.model_files import (
 from nfgnn.training.model_size import CheckedAllocation
 from nfgnn.training.partition_batches import check_partitions
 from nfgnn.training.presets import read_preset_file
+from nfgnn.training.score_nodes import score_nodes
+from nfgnn.training.sklearn_tags import classifier_tags
 from nfgnn.training.tensor_files import save_tensors
 from nfgnn.training.whole_graph import fit
 
@@ -170,14 +172,7 @@ class NodeClassifier:
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> "Tags":
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=False),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(two_d_array=False, sparse=True),
-        )
+        return classifier_tags()
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted
@@ -362,22 +357,9 @@ class NodeClassifier:
         Returns:
             A greater score is better: losses are negated, as by the scorers of scikit-learn.
         """
-        data = single_graph(data)
-        if mask is None:
-            mask = inputs.with_split(data, self.seed).get("test_mask")
-        if mask is None:
-            raise UserError("the graph has no test_mask: pass the nodes to score as mask")
-        nodes = mask & (data.y >= 0).cpu()
-        if not bool(nodes.any()):
-            raise UserError("the mask contains no labelled node to score")
-        probabilities = self.predict_proba(data)[nodes]
-        y = data.y[nodes].cpu()
-        chosen = resolve_metric(metric or self.config_.training.metric, data)
-        reason = chosen.undefined(count_classes(y, self.num_classes_))
-        if reason is not None:
-            raise UserError(f"the mask cannot be scored: {reason}")
-        value = chosen.compute(probabilities, y, self.num_classes_)
-        return value if chosen.greater_is_better else -value
+        self._check_fitted()
+        metric = metric or self.config_.training.metric
+        return score_nodes(self, single_graph(data), mask, metric)
 
     def coefficients(self, data: Data) -> Tensor:
         """Return Ψ, the filter coefficients of every node, ``[num_nodes, K + 1]``.

@@ -3,10 +3,9 @@
 import copy
 import csv
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.data import split
@@ -17,27 +16,12 @@ from nfgnn.training.inputs import fingerprint
 from nfgnn.training.metrics import parts
 from nfgnn.training.predict_new_nodes import predict_new_nodes
 from nfgnn.training.records.run_folder import read_description
+from nfgnn.training.score_nodes import Predictor
 from nfgnn.training.split_check import class_names
 
 _WHAT = "a table of predictions"
 _FIRST_COLUMNS = ("id", "predicted", "probability")
 _MARKER = {"nfgnn": "predictions, format 1"}
-
-
-class Predictor(Protocol):
-    """What predicts the classes of nodes: a fitted classifier, or an ensemble of them."""
-
-    @property
-    def num_classes_(self) -> int: ...
-
-    @property
-    def class_names_(self) -> list[str] | None: ...
-
-    @property
-    def feature_names_(self) -> list[str] | None: ...
-
-    def predict_proba(self, data: Data) -> Tensor:
-        """Return the class probabilities of every node, ``[num_nodes, num_classes]``."""
 
 
 def prediction_table(
