@@ -101,18 +101,25 @@ def _learned(
     )
     if is_gain(comparison, metric):
         return f"The best model, {best.name}, {scores}."
-    chosen = f" after correction for choosing the best of {models}" if models > 1 else ""
-    text = (
-        f"Nothing can be learned from these features and edges: the best model {scores}. "
-        f"The difference{chosen} is {_with_interval(comparison, metric)}."
-    )
+    text = f"the best model {scores}. {_corrected_difference(comparison, metric, models)}"
+    return f"{_doubt(comparison, metric, best.validation.nodes)}: {text}"
+
+
+def _doubt(comparison: Comparison, metric: Metric, nodes: int) -> str:
+    """Return how certain it is that the features and edges teach nothing."""
     possible = gain(comparison, metric)[2]
+    if possible > 0 and comparison.confidence >= _NEARLY_CERTAIN:
+        return "It is not certain that anything can be learned from these features and edges"
+    nothing = "nothing can be learned from these features and edges"
     if possible > _LARGE:
-        text += (
-            f" With so few nodes a gain of {shown_difference(possible, metric)}"
-            f"{_unit(metric)} cannot be excluded."
-        )
-    return text
+        return f"As far as {nodes:,} validation nodes show, {nothing}"
+    return nothing[0].upper() + nothing[1:]
+
+
+def _corrected_difference(comparison: Comparison, metric: Metric, models: int) -> str:
+    chosen = f", corrected for choosing the best of {models}," if models > 1 else ""
+    value, low, high = (shown_difference(part, metric) for part in gain(comparison, metric))
+    return f"The gain{chosen} is {value}{_unit(metric)} (95 % interval {low} to {high})."
 
 
 def _reached(families: dict[str, LeaderboardEntry], metric: Metric) -> str:
@@ -150,11 +157,6 @@ def _contribution(what: str, comparison: Comparison | None, metric: Metric, node
     if high > _LARGE:
         return f"As far as {nodes:,} validation nodes show, the {what} do not help: {numbers}"
     return f"The {what} do not help: {numbers}"
-
-
-def _with_interval(comparison: Comparison, metric: Metric) -> str:
-    value, low, high = [shown_difference(part, metric) for part in gain(comparison, metric)]
-    return f"{value}{_unit(metric)} (95 % interval {low} to {high})"
 
 
 def _unit(metric: Metric) -> str:
