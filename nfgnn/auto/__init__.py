@@ -1,5 +1,6 @@
-"""The best model for a graph that was never seen before, without settings.
+"""The best model for a graph that was never seen before, without settings: :func:`run_auto`.
 
+:mod:`~nfgnn.auto.search` decides what is trained, within a :mod:`~nfgnn.auto.budget`.
 :mod:`~nfgnn.auto.portfolio` lists the configurations that a search trains first.
 :mod:`~nfgnn.auto.result` holds the values that a search returns.
 :mod:`~nfgnn.auto.bootstrap` computes confidence intervals.
@@ -7,6 +8,7 @@
 what a search ends with, and :mod:`~nfgnn.auto.run_files` writes and reads its folder.
 """
 
+from nfgnn.auto.auto import AutoTask, run_auto, search_models
 from nfgnn.auto.bootstrap import ScoredNodes, bootstrap_score
 from nfgnn.auto.ensemble_classifier import EnsembleClassifier
 from nfgnn.auto.portfolio import (
@@ -42,6 +44,7 @@ __all__ = [
     "LINKS",
     "PORTFOLIO_TABLE",
     "AutoResult",
+    "AutoTask",
     "Comparison",
     "Ensemble",
     "EnsembleClassifier",
@@ -58,6 +61,8 @@ __all__ = [
     "load_predictor",
     "model_family",
     "read_result",
+    "run_auto",
+    "search_models",
     "verify_auto",
     "write_page",
 ]

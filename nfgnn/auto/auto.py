@@ -1,28 +1,44 @@
 """From a graph to the best model for it: :func:`run_auto`."""
 
-from collections.abc import Iterator
+import hashlib
+import json
+import shlex
+import tempfile
+import time as clock
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch_geometric.data import Data
 
 from nfgnn.auto.budget import Budget
+from nfgnn.auto.final_models import FinalModels, final_models
+from nfgnn.auto.graph_value import ValidationPredictions, graph_value
+from nfgnn.auto.leaderboard import build_leaderboard
 from nfgnn.auto.portfolio import PortfolioEntry, load_portfolio
-from nfgnn.auto.result import FEATURES, LINKS
+from nfgnn.auto.result import FEATURES, LINKS, AutoResult
+from nfgnn.auto.run_files import PRESET, AutoFolder, finished_result
 from nfgnn.auto.search import Executors, Search, SearchOutcome
 from nfgnn.auto.validation import ValidationSplits, validation_splits
 from nfgnn.data import degree_features
 from nfgnn.errors import UserError
 from nfgnn.progress import Progress
 from nfgnn.training import (
+    Experiment,
     Graph,
     InProcess,
     Metric,
     TimeLimit,
     WorkerPool,
+    class_counts,
+    class_names,
+    device_name,
+    majority_scores,
     resolve_device,
+    resolve_metric,
     store_of,
     usable_cores,
 )
@@ -33,41 +49,214 @@ _LARGE = 3_000_000
 """Edges and features of a graph that is trained by all threads of one process."""
 
 
-def search_graph(
+@dataclass(frozen=True)
+class AutoTask:
+    """What is searched, and how long. It decides the result, where the budget is not time."""
+
+    graph: Graph
+    protocol: str
+    """How the nodes are split."""
+    seed: int = 0
+    """Of the split, of the models and of the search."""
+    time: float | None = None
+    """Time limit in seconds of everything, from ``started`` on."""
+    max_runs: int | None = None
+    """Number of trainings, in place of a time limit."""
+    metric: str | None = None
+    """What models are compared by; by default the metric of the graph."""
+    device: str = "auto"
+    workers: int | None = None
+    """Number of processes on a CPU; by default one per core."""
+    source: Mapping[str, Any] | None = None
+    """Where the graph came from, to load it again later."""
+    portfolio: Path | None = None
+    """File of configurations that are tried first; by default those that ship."""
+    single: bool = False
+    """Whether to leave out the ensemble."""
+
+    def resolved_metric(self) -> Metric:
+        """Return the metric that models are compared by."""
+        return resolve_metric(self.metric or AUTO, self.graph.data)
+
+    def entries(self) -> list[PortfolioEntry]:
+        """Return the configurations that are tried first."""
+        return suitable_entries(load_portfolio(self.portfolio), self.graph, self.resolved_metric())
+
+    def description(self) -> dict[str, Any]:
+        """Return everything that decides the result."""
+        configs = json.dumps([entry.config.to_dict() for entry in self.entries()])
+        return {
+            "dataset": self.graph.name,
+            "fingerprint": self.graph.fingerprint,
+            "protocol": self.protocol,
+            "seed": self.seed,
+            "time": self.time,
+            "max_runs": self.max_runs,
+            "metric": self.resolved_metric().name,
+            "device": device_name(self.device),
+            "portfolio": hashlib.sha256(configs.encode()).hexdigest()[:16],
+            "single": self.single,
+        }
+
+    def check(self) -> None:
+        """Refuse a store, which holds no graph."""
+        if store_of(self.graph.data) is not None:
+            raise UserError(
+                f"{self.graph.source} is a store, which holds terms and no graph: auto needs the "
+                "graph itself; train a Scalable… model on the store with `nfgnn train`"
+            )
+
+
+def run_auto(
     graph: Graph,
     protocol: str,
     seed: int,
-    metric: Metric,
-    budget: Budget,
-    folder: Path,
+    *,
+    time: float | None,
+    max_runs: int | None,
+    metric: str | None,
+    device: str,
+    workers: int | None,
+    folder: Path | None,
+    source: Mapping[str, Any] | None,
+    portfolio: Path | None,
+    single: bool,
+    resume: bool,
+    overwrite: bool,
     progress: Progress,
-    portfolio: Path | None = None,
-    device: str = "auto",
-    workers: int | None = None,
-) -> SearchOutcome:
+    started: float | None = None,
+) -> AutoResult:
+    """Search the best model for a graph and write it to a run folder.
+
+    Args:
+        graph, protocol, seed, time, max_runs, metric, device, workers, source, portfolio, single:
+            as for :class:`AutoTask`.
+        folder: the run folder to write; ``None`` writes nothing.
+        resume: continue an interrupted search.
+        overwrite: replace the result of another search.
+        progress: reports the best score so far.
+        started: when the command started, by the clock of :func:`time.monotonic`; by default now.
+    """
+    task = AutoTask(
+        graph, protocol, seed, time, max_runs, metric, device, workers, source, portfolio, single
+    )
+    if started is None:
+        started = clock.monotonic()
+    if folder is None:
+        return search_models(task, progress, started)[1]
+    task.check()
+    description = task.description()
+    if not overwrite:
+        finished = finished_result(folder, description)
+        if finished is not None:
+            progress.say(f"{folder} holds this result already: --overwrite searches again")
+            return finished
+    with AutoFolder.open(folder, description, resume, overwrite) as files:
+        final, result = search_in_folder(task, files.runs.parent, progress, started, folder)
+        return files.publish(final, result)
+
+
+def search_models(
+    task: AutoTask, progress: Progress, started: float
+) -> tuple[FinalModels, AutoResult]:
+    """Search the best model for a graph and keep it in memory only.
+
+    Args:
+        task: what is searched.
+        progress: reports the best score so far.
+        started: when the command started, by the clock of :func:`time.monotonic`.
+    """
+    with tempfile.TemporaryDirectory(prefix="nfgnn-auto-") as folder:
+        return search_in_folder(task, Path(folder), progress, started, None)
+
+
+def search_in_folder(
+    task: AutoTask, work: Path, progress: Progress, started: float, folder: Path | None
+) -> tuple[FinalModels, AutoResult]:
+    """Search in a folder that keeps unfinished work.
+
+    Args:
+        task: what is searched.
+        work: for finished runs and decisions.
+        progress: reports the best score so far.
+        started: when the command started.
+        folder: where the result will be.
+    """
+    task.check()
+    metric = task.resolved_metric()
+    budget = Budget(task.time, task.max_runs, started, work / "clock.json")
+    outcome = search_graph(task, budget, work, progress)
+    leaderboard = build_leaderboard(outcome.candidates, outcome.scored, metric)
+    best = leaderboard[0]
+    experiment = Experiment(
+        task.graph, task.protocol, [task.seed], best.config, task.device, task.source
+    )
+    final = final_models(
+        outcome.candidates, leaderboard, outcome.scored, metric, experiment, task.single
+    )
+    data = final.run.data
+    predictions = ValidationPredictions.of(outcome.candidates, leaderboard, outcome.scored, metric)
+    result = AutoResult(
+        dataset=task.graph.name,
+        protocol=task.protocol,
+        seed=task.seed,
+        metric=metric.name,
+        device=device_name(task.device),
+        classes=class_names(data),
+        class_counts=class_counts(data),
+        majority=majority_scores(data, metric),
+        leaderboard=leaderboard,
+        ensemble=final.ensemble,
+        test=final.test,
+        ensemble_test=final.ensemble_test,
+        value=graph_value(predictions, data.edge_index, data.y, class_names(data)),
+        validation_splits=len(outcome.scored.nodes),
+        runs=outcome.runs,
+        seconds=budget.elapsed(),
+        seconds_to_first=outcome.seconds_to_first,
+        time_limit=task.time,
+        command=_command(task, folder),
+        notes=outcome.notes,
+    )
+    return final, result
+
+
+def _command(task: AutoTask, folder: Path | None) -> str:
+    """Return the command that trains the best single model again."""
+    source = task.source or {}
+    words = ["nfgnn", "train", str(source.get("dataset") or task.graph.source)]
+    for column in source.get("columns") or []:
+        words += ["--column", str(column)]
+    if source.get("root"):
+        words += ["--root", str(source["root"])]
+    words += ["--preset", str((folder or Path()) / PRESET), "--protocol", task.protocol]
+    words += ["--seed", str(task.seed), "--runs", "1"]
+    return shlex.join(words)
+
+
+def search_graph(task: AutoTask, budget: Budget, folder: Path, progress: Progress) -> SearchOutcome:
     """Search the best configurations of a graph.
 
     Args:
-        graph: the graph.
-        protocol: how its nodes are split.
-        seed: of the split, of the models and of the search.
-        metric: what configurations are compared by.
+        task: what is searched.
         budget: time or runs.
-        folder: for finished runs.
+        folder: for finished runs and decisions.
         progress: reports the best score so far.
-        portfolio: file of configurations that are tried first; by default those that ship.
-        device: where to train.
-        workers: number of processes on a CPU; by default one per core.
     """
-    if store_of(graph.data) is not None:
-        raise UserError(
-            f"{graph.source} is a store, which holds terms and no graph: auto needs the graph "
-            "itself; train a Scalable… model on the store with `nfgnn train`"
+    metric = task.resolved_metric()
+    splits = validation_splits(task.graph, task.protocol, task.seed, metric)
+    with _executors(splits, task.device, task.workers) as executors:
+        search = Search(
+            splits,
+            metric,
+            task.entries(),
+            budget,
+            folder,
+            executors,
+            progress,
+            task.seed,
+            task.device,
         )
-    splits = validation_splits(graph, protocol, seed, metric)
-    entries = suitable_entries(load_portfolio(portfolio), graph, metric)
-    with _executors(splits, device, workers) as executors:
-        search = Search(splits, metric, entries, budget, folder, executors, progress, seed, device)
         return search.run()
 
 

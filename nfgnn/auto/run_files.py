@@ -1,7 +1,8 @@
 """The files of a search.
 
 While a search runs, its trained candidates are in ``.OUT.partial/runs/``, beside ``search.json``,
-which describes the search. The finished folder ``OUT`` is the run folder of the best single model
+which describes the search, ``decisions/`` and ``clock.json`` (:mod:`nfgnn.auto.search`). The
+finished folder ``OUT`` is the run folder of the best single model
 (:mod:`nfgnn.training.records.run_folder`), so that ``predict``, ``explore`` and ``verify`` read it
 as one. It also holds
 
@@ -50,7 +51,8 @@ _ENSEMBLE = "ensemble"
 _SEARCH = "search.json"
 _MARKER = {"kind": "nfgnn auto", "format": 1}
 _WHAT = "the result of a search"
-_WORK_NAMES = re.compile(rf"{re.escape(_SEARCH)}|runs|\..*\.partial")
+_WORK_NAMES = re.compile(rf"{re.escape(_SEARCH)}|clock\.json|decisions|runs|\..*\.partial")
+_DECISION_NAMES = re.compile(r"\d+\.json|\..*\.partial")
 _RUN_NAMES = re.compile(r"[0-9a-f]+|\..*\.partial")
 _RUN_FILES = re.compile(
     r"classifier\.json|weights\.safetensors|probabilities\.npy|history\.csv|run\.json"
@@ -252,6 +254,8 @@ def _refuse_other_files(work: Path) -> None:
     """Refuse to delete files that are not part of an unfinished search."""
     what = "an unfinished search"
     refuse_foreign_files(work, lambda name: bool(_WORK_NAMES.fullmatch(name)), what)
+    decisions = work / "decisions"
+    refuse_foreign_files(decisions, lambda name: bool(_DECISION_NAMES.fullmatch(name)), what)
     refuse_foreign_files(work / "runs", lambda name: bool(_RUN_NAMES.fullmatch(name)), what)
     for run in work.glob("runs/*"):
         refuse_foreign_files(run, lambda name: bool(_RUN_FILES.fullmatch(name)), "a run")

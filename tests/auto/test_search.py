@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from nfgnn.auto.auto import search_graph, suitable_entries
+from nfgnn.auto.auto import AutoTask, search_graph, suitable_entries
 from nfgnn.auto.budget import Budget
 from nfgnn.auto.portfolio import PortfolioEntry, load_portfolio
 from nfgnn.auto.result import FEATURES, LINKS
@@ -39,23 +39,15 @@ epochs = 3
 """
 
 
-def search(folder: Path, budget: Budget) -> SearchOutcome:
+def search(folder: Path, budget: Budget, configurations: str = PORTFOLIO) -> SearchOutcome:
     """Search on the karate club, which has 7 validation nodes and therefore five splits."""
     folder.mkdir(parents=True, exist_ok=True)
     portfolio = folder.parent / "portfolio.toml"
-    portfolio.write_text(PORTFOLIO)
-    return search_graph(
-        Graph.of(load_dataset("karate")),
-        "stratified",
-        0,
-        METRICS["accuracy"],
-        budget,
-        folder,
-        Progress(quiet=True),
-        portfolio,
-        "cpu",
-        workers=1,
+    portfolio.write_text(configurations)
+    task = AutoTask(
+        Graph.of(load_dataset("karate")), "stratified", device="cpu", workers=1, portfolio=portfolio
     )
+    return search_graph(task, budget, folder, Progress(quiet=True))
 
 
 def facts(outcome: SearchOutcome) -> list[object]:
@@ -181,20 +173,8 @@ def test_the_metric_of_the_graph_selects_epochs() -> None:
 
 def test_a_search_without_a_model_says_why(tmp_path: Path) -> None:
     text = '[[configuration]]\nmodel = "GCN"\nlr = 1e30\nepochs = 3\n'
-    (tmp_path / "bad.toml").write_text(text)
     with pytest.raises(UserError, match=r"no model could be trained: GCN: .*lower the learning"):
-        search_graph(
-            Graph.of(load_dataset("karate")),
-            "stratified",
-            0,
-            METRICS["accuracy"],
-            Budget(None, 1),
-            tmp_path,
-            Progress(quiet=True),
-            tmp_path / "bad.toml",
-            "cpu",
-            workers=1,
-        )
+        search(tmp_path / "bad", Budget(None, 1), text)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
@@ -159,11 +158,11 @@ class WorkerPool(Executor):
             self._starting.join()
             self._starting = None
         if self._pool is not None:
-            with suppress(RuntimeError):
-                # The other workers are terminated when one ends. Waiting for them to clean up
-                # would take seconds.
-                self._pool.submit(os._exit, 0)
-            self._pool.shutdown(wait=False)
+            # As `kill_workers` of Python 3.14: waiting for them to clean up would take seconds.
+            workers = list((self._pool._processes or {}).values())
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            for worker in workers:
+                worker.kill()
             self._pool = None
 
 
