@@ -1,0 +1,425 @@
+"""The tables and the figure of the evaluation of ``nfgnn auto``."""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from nfgnn.errors import UserError
+from nfgnn.existing_output import refuse_foreign_file, starts_with
+from nfgnn.explain import COLOURS, canvas, panels, save
+from nfgnn.files import atomic_write
+from nfgnn.nn import MODELS
+from nfgnn.paper.studies.auto_plan import (
+    AUTO,
+    CLASSICAL_PROTOCOL,
+    PRESET,
+    SEEDS,
+    TUNE,
+    evaluation_columns,
+)
+from nfgnn.paper.studies.auto_records import EvaluationRecord
+from nfgnn.progress import duration
+
+NAME = "auto"
+FIGURE = "auto_budget"
+FORMATS = ("svg", "png")
+SINGLE = "auto --single"
+"""The best single model of the searches of :data:`AUTO`."""
+PRESET_POINTS = 1.0
+DEFAULT_POINTS = 0.5
+CLOSE_PRESETS = 9
+"""Targets: so near to the preset on so many classical graphs, so near to the best default."""
+BUDGET_SHARE = 0.1
+FIRST_SECONDS = 30.0
+FIRST_NODES = 3000
+"""Target: an answer in so many seconds on a graph of so many nodes."""
+_TITLE = "# `nfgnn auto` on graphs that it does not know"
+
+
+@dataclass(frozen=True)
+class GraphScores:
+    """Mean test scores of the methods on one graph, in percent."""
+
+    graph: str
+    protocol: str
+    metric: str
+    scores: dict[str, float]
+    seeds: int
+    """Number of seeds of ``auto``."""
+    failed: tuple[str, ...]
+    """Models whose defaults cannot be trained on this graph."""
+
+    @property
+    def best_default(self) -> str:
+        defaults = [method for method in self.scores if method in MODELS]
+        return max(defaults, key=lambda method: self.scores[method])
+
+    def difference(self, other: str, method: str = AUTO) -> float:
+        return self.scores[method] - self.scores[other]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A requirement, and whether it is met."""
+
+    text: str
+    is_met: bool
+    found: str
+
+
+def graph_scores(records: Sequence[EvaluationRecord], seconds: float) -> list[GraphScores]:
+    """Return the scores of all graphs on which ``auto`` and a default have results.
+
+    Args:
+        records: all records.
+        seconds: the budget of the searches.
+    """
+    found = []
+    for column in evaluation_columns():
+        of_graph = [
+            record
+            for record in records
+            if record.graph == column.name and record.seconds_allowed in (None, seconds)
+        ]
+        values = {method: _values(of_graph, method) for method in (AUTO, TUNE, PRESET, *MODELS)}
+        values[SINGLE] = [record.details["single"] for record in of_graph if record.method == AUTO]
+        scores = {method: 100 * float(np.mean(v)) for method, v in values.items() if v}
+        failed = {record.method for record in of_graph if record.problem} - set(scores)
+        if AUTO in scores and any(method in MODELS for method in scores):
+            found.append(
+                GraphScores(
+                    column.name,
+                    column.protocol,
+                    of_graph[0].metric,
+                    scores,
+                    len(values[AUTO]),
+                    tuple(sorted(failed)),
+                )
+            )
+    return found
+
+
+def _values(records: Iterable[EvaluationRecord], method: str) -> list[float]:
+    return [r.test for r in records if r.method == method and r.test is not None]
+
+
+def average_ranks(graphs: Sequence[GraphScores], auto: str = AUTO) -> dict[str, float]:
+    """Return the mean rank over graphs of ``auto``, ``tune`` and the defaults.
+
+    Presets exist for some of the graphs only, so they are not ranked. A method without a result on
+    a graph ranks last there.
+
+    Args:
+        graphs: scores of all graphs.
+        auto: :data:`AUTO` or :data:`SINGLE`, which takes its place.
+    """
+    named = (auto, TUNE, *MODELS)
+    methods = [method for method in named if any(method in graph.scores for graph in graphs)]
+    ranks = []
+    for graph in graphs:
+        scores = [graph.scores.get(method, -np.inf) for method in methods]
+        ranks.append(rankdata([-score for score in scores]))
+    means = np.mean(ranks, axis=0)
+    by_rank = sorted(zip(methods, means), key=lambda pair: pair[1])
+    return {method: float(rank) for method, rank in by_rank}
+
+
+def find_targets(
+    graphs: Sequence[GraphScores], records: Sequence[EvaluationRecord], seconds: float
+) -> list[Target]:
+    """Return what ``auto`` should reach, and what it reaches."""
+    ranks = average_ranks(graphs)
+    first, second = list(ranks)[:2]
+    targets = [
+        Target(
+            "first by average rank",
+            first == AUTO,
+            f"{first} {ranks[first]:.2f}, {second} {ranks[second]:.2f}",
+        )
+    ]
+    classical = [
+        graph for graph in graphs if graph.protocol == CLASSICAL_PROTOCOL and PRESET in graph.scores
+    ]
+    far = [graph for graph in classical if graph.difference(PRESET) < -PRESET_POINTS]
+    close = len(classical) - len(far)
+    targets.append(
+        Target(
+            f"at most {PRESET_POINTS:g} point below the searched preset on at least "
+            f"{CLOSE_PRESETS} of 10 classical graphs",
+            close >= CLOSE_PRESETS,
+            f"{close} of {len(classical)}{_below(far, lambda graph: PRESET)}",
+        )
+    )
+    far = [g for g in graphs if g.difference(g.best_default) < -DEFAULT_POINTS]
+    targets.append(
+        Target(
+            f"at most {DEFAULT_POINTS:g} points below the best default of any model on all graphs",
+            not far,
+            f"{len(graphs) - len(far)} of {len(graphs)}"
+            f"{_below(far, lambda graph: graph.best_default)}",
+        )
+    )
+    searches = [r for r in records if r.method == AUTO and r.seconds_allowed == seconds]
+    longest = max(record.seconds for record in searches)
+    targets.append(
+        Target(
+            f"budget of {duration(seconds)} kept within {100 * BUDGET_SHARE:.0f} %",
+            longest <= (1 + BUDGET_SHARE) * seconds,
+            f"the longest search takes {longest:.0f} s",
+        )
+    )
+    small = [r for r in searches if 0 < r.details.get("nodes", 0) <= FIRST_NODES]
+    if small:
+        latest = max(record.details["seconds_to_first"] for record in small)
+        targets.append(
+            Target(
+                f"first answer within {FIRST_SECONDS:.0f} s on graphs of up to {FIRST_NODES:,} "
+                "nodes",
+                latest <= FIRST_SECONDS,
+                f"after {latest:.1f} s at most",
+            )
+        )
+    return targets
+
+
+def _below(graphs: Sequence[GraphScores], other: Callable[[GraphScores], str]) -> str:
+    """Return the graphs that miss a target, with the differences."""
+    if not graphs:
+        return ""
+    parts = [f"{graph.graph} {graph.difference(other(graph)):+.2f}" for graph in graphs]
+    return f"; not on {', '.join(parts)}"
+
+
+def write_auto_report(records: Sequence[EvaluationRecord], out: Path, seconds: float) -> list[Path]:
+    """Write the tables as Markdown and CSV, and the figure of quality against budget.
+
+    Args:
+        records: all records of the evaluation.
+        out: folder to write to.
+        seconds: the budget that is compared with the other methods.
+
+    Returns:
+        The paths of the files.
+    """
+    graphs = graph_scores(records, seconds)
+    if not graphs:
+        raise UserError(
+            f"no graph has results of auto with {duration(seconds)} and of a default, so nothing "
+            "is written"
+        )
+    path = out / f"{NAME}.md"
+    refuse_foreign_file(path, starts_with(_TITLE), "a report")
+    targets = find_targets(graphs, records, seconds)
+    atomic_write(path, markdown(graphs, records, targets, seconds))
+    atomic_write(out / f"{NAME}.csv", values_csv(records))
+    paths = [path, out / f"{NAME}.csv"]
+    return paths + save(draw_budgets(records, graphs), out / "figures", FIGURE, FORMATS)
+
+
+def markdown(
+    graphs: Sequence[GraphScores],
+    records: Sequence[EvaluationRecord],
+    targets: Sequence[Target],
+    seconds: float,
+) -> str:
+    """Return the report."""
+    lines = [_HEAD.format(title=_TITLE, budget=duration(seconds)), "## Targets", ""]
+    lines += ["| target | met | found |", "|---|---|---|"]
+    for target in targets:
+        lines.append(f"| {target.text} | {'yes' if target.is_met else 'no'} | {target.found} |")
+    lines += ["", "## Test scores", "", _SCORES, *_score_table(graphs)]
+    lines += ["", "## Average rank", "", _RANKS, *_rank_table(graphs)]
+    budgets = _budgets(records)
+    if len(budgets) > 1:
+        lines += ["", "## Quality against budget", "", _BUDGETS, *_budget_table(records, graphs)]
+    lines += ["", "## How it was made", "", *_how(graphs, records, seconds)]
+    return "\n".join(lines) + "\n"
+
+
+def _score_table(graphs: Sequence[GraphScores]) -> list[str]:
+    heads = ["graph", AUTO, SINGLE, TUNE, PRESET, "best default", "− preset", "− best default"]
+    lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
+    for graph in graphs:
+        best = graph.best_default
+        cells = [_shown(graph.scores.get(method)) for method in (AUTO, SINGLE, TUNE, PRESET)]
+        gain = "–" if PRESET not in graph.scores else f"{graph.difference(PRESET):+.2f}"
+        cells += [f"{_shown(graph.scores[best])} ({best})", gain]
+        cells.append(f"{graph.difference(best):+.2f}")
+        lines.append(f"| {graph.graph} ({graph.metric}) | {' | '.join(cells)} |")
+    return lines
+
+
+def _rank_table(graphs: Sequence[GraphScores]) -> list[str]:
+    lines = ["| method | average rank |", "|---|---:|"]
+    for method, rank in average_ranks(graphs).items():
+        lines.append(f"| {method} | {rank:.2f} |")
+    single = average_ranks(graphs, SINGLE)[SINGLE]
+    return [*lines, "", f"`{SINGLE}` in the place of `{AUTO}` has the average rank {single:.2f}."]
+
+
+def _budgets(records: Sequence[EvaluationRecord]) -> list[float]:
+    """Return the budgets of ``auto`` in the records."""
+    found = {r.seconds_allowed for r in records if r.method == AUTO}
+    return sorted(seconds for seconds in found if seconds is not None)
+
+
+def _gains(
+    records: Sequence[EvaluationRecord], graphs: Sequence[GraphScores]
+) -> dict[float, dict[str, dict[str, float]]]:
+    """Return points above the best default by budget, method and graph.
+
+    Only graphs that were searched with every budget count, so that budgets can be compared.
+    """
+    best = {graph.graph: graph.scores[graph.best_default] for graph in graphs}
+    by_budget = {seconds: graph_scores(records, seconds) for seconds in _budgets(records)}
+    common = set(best)
+    for found in by_budget.values():
+        common &= {graph.graph for graph in found}
+    return {
+        seconds: {
+            method: {
+                graph.graph: graph.scores[method] - best[graph.graph]
+                for graph in found
+                if graph.graph in common
+            }
+            for method in (AUTO, SINGLE)
+        }
+        for seconds, found in by_budget.items()
+    }
+
+
+def _budget_table(records: Sequence[EvaluationRecord], graphs: Sequence[GraphScores]) -> list[str]:
+    gains = _gains(records, graphs)
+    names = list(next(iter(gains.values()))[AUTO])
+    heads = ["budget", AUTO, SINGLE, *names]
+    lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
+    for seconds, by_method in gains.items():
+        means = [float(np.mean(list(by_method[method].values()))) for method in (AUTO, SINGLE)]
+        values = [*means, *by_method[AUTO].values()]
+        shown = " | ".join(f"{value:+.2f}" for value in values)
+        lines.append(f"| {duration(seconds)} | {shown} |")
+    return lines
+
+
+def draw_budgets(records: Sequence[EvaluationRecord], graphs: Sequence[GraphScores]) -> Any:
+    """Return a figure of quality against budget, and of the time to the first answer."""
+    gains = _gains(records, graphs)
+    with canvas() as plt:
+        figure, axes = panels(plt, 2, width=3.4, height=2.6)
+        quality, first = axes[0]
+        budgets = list(gains)
+        for name in next(iter(gains.values()))[AUTO]:
+            values = [gains[seconds][AUTO][name] for seconds in budgets]
+            quality.plot(budgets, values, color="#999999", linewidth=0.6, zorder=1)
+        for method, colour in zip((AUTO, SINGLE), COLOURS):
+            means = [float(np.mean(list(gains[s][method].values()))) for s in budgets]
+            quality.plot(budgets, means, "o-", color=colour, label=method)
+        quality.axhline(0, color="#010101", linewidth=0.8, linestyle=":")
+        quality.set_xscale("log")
+        quality.set_xticks(budgets, [duration(seconds) for seconds in budgets])
+        quality.minorticks_off()
+        quality.set(xlabel="budget", ylabel="points above the best default")
+        quality.legend()
+        searches = [r for r in records if r.method == AUTO and r.details.get("nodes")]
+        nodes = [record.details["nodes"] for record in searches]
+        seconds = [record.details["seconds_to_first"] for record in searches]
+        first.plot(nodes, seconds, "o", color=COLOURS[0], markersize=3)
+        first.set(xscale="log", xlabel="nodes", ylabel="seconds to the first answer")
+        first.set_ylim(bottom=0)
+    return figure
+
+
+def values_csv(records: Sequence[EvaluationRecord]) -> str:
+    """Return one line per record."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_CSV_COLUMNS)
+
+    def order(record: EvaluationRecord) -> tuple[str, str, float, int]:
+        return (record.graph, record.method, record.seconds_allowed or 0.0, record.seed)
+
+    for record in sorted(records, key=order):
+        single = record.details.get("single")
+        writer.writerow(
+            [
+                record.graph,
+                record.protocol,
+                record.seed,
+                record.method,
+                "" if record.seconds_allowed is None else f"{record.seconds_allowed:g}",
+                record.metric,
+                "" if record.test is None else f"{record.test:.6f}",
+                "" if single is None else f"{single:.6f}",
+                "" if record.validation is None else f"{record.validation:.6f}",
+                f"{record.seconds:.1f}",
+                record.details.get("seconds_to_first", ""),
+                record.device,
+                record.problem,
+            ]
+        )
+    return text.getvalue()
+
+
+def _how(
+    graphs: Sequence[GraphScores], records: Sequence[EvaluationRecord], seconds: float
+) -> list[str]:
+    lines = []
+    for command in sorted({record.command for record in records}):
+        of_command = [record for record in records if record.command == command]
+        machines = sorted({f"{r.device} ({r.machine}, {r.cores} cores)" for r in of_command})
+        lines.append(f"- `{command}`: {len(of_command)} results, on {'; '.join(machines)}")
+    evaluated = {graph.graph for graph in graphs}
+    for column in evaluation_columns():
+        if column.name not in evaluated:
+            lines.append(f"- Missing: {column.name} has no result of auto or of the defaults")
+    for graph in graphs:
+        if graph.seeds < len(SEEDS):
+            lines.append(f"- Missing: {graph.graph} has {graph.seeds} of {len(SEEDS)} seeds")
+        absent = [m for m in (TUNE, *MODELS) if m not in (*graph.scores, *graph.failed)]
+        if absent:
+            lines.append(f"- Missing: {graph.graph} has no result of {', '.join(absent)}")
+        if graph.failed:
+            lines.append(f"- {graph.graph} cannot be trained with {', '.join(graph.failed)}")
+    return lines
+
+
+def _shown(score: float | None) -> str:
+    return "–" if score is None else f"{score:.2f}"
+
+
+_CSV_COLUMNS = (
+    "graph",
+    "protocol",
+    "seed",
+    "method",
+    "budget",
+    "metric",
+    "test",
+    "single",
+    "validation",
+    "seconds",
+    "seconds_to_first",
+    "device",
+    "problem",
+)
+_HEAD = """{title}
+
+`benchmarks/auto_evaluation.py` makes this file. `auto` searches every graph for {budget} with a
+portfolio that was selected without this graph and without those that share nodes with it. Defaults
+and `tune` do not know the preset of the graph either. The report seeds 1000, 1001 and 1002 choose
+split and weights.
+"""
+_SCORES = """The official metric on test nodes in percent, mean over the seeds. `tune` searches
+NFGNN for as long as `auto`; `preset` is NFGNN with the settings that were searched on this graph.
+The best default is the model with the highest mean on the test nodes, which no user could know.
+"""
+_RANKS = """Mean rank over the graphs. A method without a result on a graph ranks last there.
+"""
+_BUDGETS = """Points above the best default: means over graphs, then every graph for `auto`.
+"""
