@@ -99,8 +99,11 @@ class FeatureScaling:
     def check(self, num_features: int) -> None:
         """Raise :class:`ValueError` if the tensors do not fit each other or the features."""
         shape = (num_features,)
-        columns = (self.mean, self.deviation, self.logarithm, self.weight)
+        columns = (self.mean, self.deviation, self.logarithm)
         right = all(values is None or values.shape == shape for values in columns)
+        # `raw` has one factor for all columns.
+        weight_shape = () if self.how == "raw" else shape
+        right &= self.weight is None or self.weight.shape == weight_shape
         if self.how == "standard":
             right &= self.mean is not None and self.deviation is not None
         right &= (self.imputed is None) == (self.median is None)

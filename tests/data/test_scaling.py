@@ -162,7 +162,9 @@ def test_one_hot_categories_are_divided_by_their_norm(sparse: bool) -> None:
     job = torch.eye(5)[torch.arange(48) // 10]
     x = torch.cat([city, job], dim=1)
     features = x.to_sparse_csr() if sparse else x
-    z = FeatureScaling.fit(features).apply(features)
+    scaling = FeatureScaling.fit(features)
+    z = scaling.apply(features)
     assert z.layout == features.layout
     torch.testing.assert_close(z.to_dense(), torch.nn.functional.normalize(x))
+    scaling.check(17)  # what saved models are read with
     assert FeatureScaling.fit(city).apply(city) is city
