@@ -14,6 +14,7 @@ import typer
 
 from nfgnn.cli import (
     analyze,
+    auto,
     datasets,
     explore,
     models,
@@ -31,7 +32,7 @@ app = typer.Typer(
     name="nfgnn",
     help="Node-oriented spectral filtering for graph neural networks: every node learns its own "
     "filter.",
-    epilog="Start with:  nfgnn train   ·   then:  nfgnn train texas --root DATA --runs 5",
+    epilog="Start with:  nfgnn train   ·   then, for your own graph:  nfgnn auto my-graph/",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -39,6 +40,7 @@ app = typer.Typer(
 )
 for command in (
     train,
+    auto,
     predict,
     explore,
     analyze,

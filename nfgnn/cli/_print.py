@@ -1,7 +1,7 @@
 """Printing that several commands share."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ from nfgnn.progress import PlainConsole
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+_MOST_CLASSES = 8
 
 
 def console(stderr: bool = False) -> PlainConsole:
@@ -33,6 +35,16 @@ def print_notes(data: "Data") -> None:
 def print_json(value: Any) -> None:
     """Print one JSON object on standard output."""
     print(json_text(value))
+
+
+def class_counts_line(counts: Mapping[str, Sequence[int]], names: Sequence[str]) -> str:
+    """Return the number of nodes of every class by part; ranges if there are many classes."""
+    if len(names) <= _MOST_CLASSES:
+        sizes = ["/".join(map(str, row)) for row in zip(*counts.values())]
+        listed = " · ".join(f"{name}: {size}" for name, size in zip(names, sizes))
+        return f"nodes per class, {'/'.join(counts)}:  {listed}"
+    ranges = [f"{part} {min(sizes)} to {max(sizes)}" for part, sizes in counts.items()]
+    return f"nodes in each of the {len(names)} classes:  {' · '.join(ranges)}"
 
 
 @contextmanager

@@ -8,12 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from nfgnn.cli import options, values
-from nfgnn.cli._print import console, print_json, resumable
+from nfgnn.cli._print import class_counts_line, console, print_json, resumable
 from nfgnn.errors import writing
 
 app = typer.Typer()
 _SHOWN_PARTS = ("test", "observed", "unobserved", "val")
-_MOST_CLASSES = 8
 
 
 @app.command(
@@ -255,15 +254,7 @@ def _split_lines(summary: dict[str, Any]) -> list[str]:
     """Return the class counts of the first split, and what limits the scores."""
     from nfgnn.data import few
 
-    counts = summary["class_counts"]
-    names = summary["classes"]
-    if len(names) <= _MOST_CLASSES:
-        sizes = ["/".join(map(str, row)) for row in zip(*counts.values())]
-        listed = " · ".join(f"{name}: {size}" for name, size in zip(names, sizes))
-        lines = [f"nodes per class, {'/'.join(counts)}:  {listed}"]
-    else:
-        ranges = [f"{part} {min(sizes)} to {max(sizes)}" for part, sizes in counts.items()]
-        lines = [f"nodes in each of the {len(names)} classes:  {' · '.join(ranges)}"]
+    lines = [class_counts_line(summary["class_counts"], summary["classes"])]
     parts: dict[str, list[str]] = {}
     for part, missing in summary["missing_classes"].items():
         parts.setdefault(few(missing), []).append(part)

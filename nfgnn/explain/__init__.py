@@ -13,7 +13,7 @@
 """
 
 from nfgnn.explain.analyze import analyze_graph, check_analysis_output, write_analysis
-from nfgnn.explain.auto_page import write_auto_page
+from nfgnn.explain.auto_page import search_page
 from nfgnn.explain.auto_text import USES, describe_auto, shown_limits
 from nfgnn.explain.explorer import (
     build_node_table,
@@ -38,11 +38,11 @@ __all__ = [
     "inline_svg",
     "panels",
     "save",
+    "search_page",
     "select_runs",
     "shown_limits",
     "title",
     "write_analysis",
-    "write_auto_page",
     "write_explorer",
     "write_report_figure",
     "write_run_figure",

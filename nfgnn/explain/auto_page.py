@@ -1,4 +1,4 @@
-"""The HTML report of ``nfgnn auto``: ``auto.html`` in the run folder.
+"""The HTML report of ``nfgnn auto``.
 
 The bars are HTML elements, not figures of Matplotlib, because the report is part of the time limit
 of a search.
@@ -6,16 +6,13 @@ of a search.
 
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
 from nfgnn.auto import BOTH, FEATURES, LINKS, AutoResult, HomophilyInterval, LeaderboardEntry, Score
 from nfgnn.explain.auto_text import USES, changed_settings, describe_auto, shown_limits
 from nfgnn.explain.page_style import html_definitions, html_list, html_page
-from nfgnn.files import atomic_write
 from nfgnn.progress import duration
 from nfgnn.training import Metric, find_metric
 
-PAGE = "auto.html"
 _MAX_ENTRIES = 20
 _MAX_CLASSES = 12
 _COLOURS = {FEATURES: "features", LINKS: "links", BOTH: "both"}
@@ -27,14 +24,7 @@ _FAMILIES = {
 }
 
 
-def write_auto_page(result: AutoResult, folder: Path) -> Path:
-    """Write the report of a search to its run folder and return the path."""
-    path = folder / PAGE
-    atomic_write(path, auto_page(result))
-    return path
-
-
-def auto_page(result: AutoResult) -> str:
+def search_page(result: AutoResult) -> str:
     """Return the report of a search as HTML text."""
     text = describe_auto(result)
     metric = find_metric(result.metric)

@@ -14,6 +14,7 @@ from nfgnn.cli import app
 
 COMMANDS = (
     "train",
+    "auto",
     "predict",
     "explore",
     "analyze",

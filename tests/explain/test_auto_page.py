@@ -9,7 +9,7 @@ import pytest
 from helpers.auto_results import auto_result
 from helpers.html_tags import Tags
 
-from nfgnn.explain.auto_page import auto_page, write_auto_page
+from nfgnn.explain.auto_page import search_page
 
 
 def elements(text: str) -> Tags:
@@ -26,7 +26,7 @@ def test_page_is_self_contained_and_escapes_names() -> None:
         notes=("<img>",),
         command="nfgnn train '<script>' --preset x.toml",
     )
-    text = auto_page(result)
+    text = search_page(result)
     tags = elements(text)
     assert not {"script", "img", "b"} & {tag for tag, _ in tags.seen}
     assert "&lt;script&gt;&amp;図" in text
@@ -37,7 +37,7 @@ def test_page_is_self_contained_and_escapes_names() -> None:
 
 def test_page_has_the_parts_of_the_report() -> None:
     result = auto_result()
-    text = auto_page(result)
+    text = search_page(result)
     elements(text)
     for sentence in (*result.value.sentences[1:], result.command, "Accuracy by local homophily"):
         assert sentence.replace("'", "&#x27;") in text
@@ -52,7 +52,7 @@ def test_page_has_the_parts_of_the_report() -> None:
 
 
 def test_bars_are_proportional() -> None:
-    text = auto_page(auto_result())
+    text = search_page(auto_result())
     # The scale goes from the constant prediction, 40 %, to the highest limit, 89 %, with margins.
     width = 1.06 * 0.49
     low = 0.4 - 0.03 * 0.49
@@ -63,7 +63,7 @@ def test_bars_are_proportional() -> None:
 def test_page_without_ensemble_test_nodes_edges_and_findings() -> None:
     result = auto_result(ensemble=None, ensemble_test=None, test=None, majority={})
     value = replace(result.value, intervals=(), sentences=result.value.sentences[:1])
-    text = auto_page(replace(result, value=value))
+    text = search_page(replace(result, value=value))
     elements(text)
     assert "local homophily" not in text
     assert "dashed line" not in text
@@ -71,7 +71,8 @@ def test_page_without_ensemble_test_nodes_edges_and_findings() -> None:
 
 @pytest.mark.parametrize("width", [390, 1440])
 def test_page_fits_the_screen(tmp_path: Path, browser: Any, width: int) -> None:
-    path = write_auto_page(auto_result(), tmp_path)
+    path = tmp_path / "auto.html"
+    path.write_text(search_page(auto_result()), encoding="utf-8")
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.goto(path.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == width
