@@ -15,8 +15,10 @@ from nfgnn.errors import UserError
 from nfgnn.files import atomic_file
 
 _RESERVED_SHARE = 0.05
-_LEAST_RESERVE = 2.5
+_RESERVED_LOADING = 0.6
+_LEAST_RESERVE = 3.5
 _LARGEST_RESERVE = 20.0
+_LARGEST_SHARE = 0.25
 
 
 @dataclass
@@ -81,7 +83,10 @@ class Budget:
         """Time for trainings: from the start of the search to the reserve for what follows."""
         if self.seconds is None:
             return math.inf
-        reserve = min(max(_RESERVED_SHARE * self.seconds, _LEAST_RESERVE), _LARGEST_RESERVE)
+        # What takes long to load on a busy machine also takes long to finish.
+        slowness = _RESERVED_LOADING * self.seconds_before
+        reserve = max(_RESERVED_SHARE * self.seconds, _LEAST_RESERVE, slowness)
+        reserve = min(reserve, _LARGEST_RESERVE, _LARGEST_SHARE * self.seconds)
         return max(self.seconds - reserve - self.seconds_before, 0.0)
 
     def end(self, share: float = 1.0) -> float:

@@ -1,54 +1,50 @@
-"""Successive halving: few epochs for all configurations, more for the better half, and so on."""
+"""Successive halving in time: a slice of time for all configurations, more for the better half.
+
+Cheap configurations are trained to the end in their first slice. Expensive ones have to be among
+the better half with what they have learnt by then to be trained longer.
+"""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from nfgnn.training import RunConfig
-
-FIRST_EPOCHS = 20
-"""Epochs of the first round."""
-GROWTH = 4
-"""Factor between the epochs of two rounds."""
+GROWTH = 4.0
+"""Largest factor between the slices of two rounds."""
+LEAST_GROWTH = 2.0
+"""A training starts again, so a slice that is not longer than this would be wasted."""
 
 
 @dataclass(frozen=True)
-class Rung:
+class Round:
     """The next round: how many of the ranked configurations are trained, and how long."""
 
     keep: int
-    epochs: int | None
-    """``None`` trains to the end."""
+    seconds: float | None
+    """Time slice of a training; ``None`` trains to the end, and no round follows."""
 
 
-def next_rung(seconds: Sequence[float], epochs: int, full_epochs: int, available: float) -> Rung:
+def next_round(costs: Sequence[float], last: float, available: float) -> Round:
     """Choose the next round.
 
-    All configurations are trained to the end if there is time for it. Otherwise the better half is
-    left, trained to the end if there is time for that, or else for more epochs.
+    Configurations are trained to the end if there is time for at least half of them. Otherwise the
+    better half gets a longer slice, if there is time for that, or else the best ones do.
 
     Args:
-        seconds: expected time to train each configuration to the end, the best configuration first.
-        epochs: of the last round.
-        full_epochs: largest number of epochs of a training.
+        costs: expected seconds to train each unfinished configuration to the end, the best first.
+        last: time slice of the last round.
         available: seconds that are left, summed over the processes.
     """
-    if sum(seconds) <= available:
-        return Rung(len(seconds), None)
-    half = math.ceil(len(seconds) / 2)
-    longer = epochs * GROWTH
-    if sum(seconds[:half]) <= available or half <= 2 or longer >= full_epochs:
-        return Rung(half, None)
-    return Rung(half, longer)
-
-
-def with_epochs(config: RunConfig, epochs: int) -> RunConfig:
-    """Return a configuration with another number of epochs."""
-    return replace(config, training=replace(config.training, epochs=epochs))
-
-
-def shortened(config: RunConfig, epochs: int | None) -> RunConfig:
-    """Return a configuration with at most so many epochs, and without restarts."""
-    if epochs is None or epochs >= config.training.epochs:
-        return config
-    return replace(config, training=replace(config.training, epochs=epochs, restarts=0))
+    half = math.ceil(len(costs) / 2)
+    affordable = 0
+    total = 0.0
+    for cost in costs:
+        total += cost
+        if total > available:
+            break
+        affordable += 1
+    if affordable >= half:
+        return Round(affordable, None)
+    seconds = min(GROWTH * last, available / half)
+    if seconds >= LEAST_GROWTH * last:
+        return Round(half, seconds)
+    return Round(int(available // (LEAST_GROWTH * last)), None)

@@ -1,9 +1,10 @@
 """The search for the best configurations of a graph.
 
-1. The portfolio is trained on the given split, in its order. If there is no time to train all of it
-   to the end, rounds of few epochs select the better half (:mod:`~nfgnn.auto.halving`). The best
-   configuration that ignores the edges and the best that ignores the features are always trained to
-   the end, because the report compares them with the others.
+1. The portfolio is trained on the given split, in its order. Within a time limit every
+   configuration gets the same slice of time, and then the better half gets more
+   (:mod:`~nfgnn.auto.halving`). The best configuration that ignores the edges and the best that
+   ignores the features always count as the better half, because the report compares them with the
+   others.
 2. Where there are few validation nodes, the better ones are trained on repeated splits.
 3. What is left of the budget tries new settings of the best models (:mod:`~nfgnn.auto.sampler`).
 
@@ -16,7 +17,8 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from nfgnn.auto.bootstrap import ScoredNodes
 from nfgnn.auto.budget import Budget
 from nfgnn.auto.candidate import PORTFOLIO, SEARCH, Candidate
 from nfgnn.auto.candidate_runs import CandidateRuns, RunRecord
-from nfgnn.auto.halving import FIRST_EPOCHS, GROWTH, next_rung, shortened, with_epochs
+from nfgnn.auto.halving import Round, next_round
 from nfgnn.auto.leaderboard import rank_candidates
 from nfgnn.auto.portfolio import PortfolioEntry
 from nfgnn.auto.result import FEATURES, LINKS
@@ -44,22 +46,32 @@ from nfgnn.training import (
     execute,
 )
 
-PORTFOLIO_SHARE = 0.4
-"""Share of the budget in which the whole portfolio must be trained; otherwise halving starts."""
-FIRST_SHARE = 0.35
+FIRST_SHARE = 0.3
 """Share of the time after which the first training ends."""
-PROBE_SHARE = 0.45
-"""Share of the time after which the first round of few epochs ends."""
-HALVING_SHARE = 0.85
-"""Share of the time after which the portfolio ends where it has to be halved."""
+FIRST_ROUND_SHARE = 0.4
+FIRST_ROUND_END = 0.5
+"""Share of the time that the time slices of the whole portfolio take together, and at most."""
+PORTFOLIO_SHARE = 0.85
+"""Share of the time after which the portfolio ends."""
+REPEATED_PORTFOLIO_SHARE = 0.55
+"""The same where a repeated validation follows."""
 REPEAT_SHARE = 0.7
 """Share of the budget after which the repeated validation ends."""
-PROBE_SECONDS = 0.1
-"""Share of the time after which a single training of the first round of few epochs ends."""
+SHORT_SECONDS = 120.0
+SHORT_REPEAT_SHARE = 0.9
+"""The same for time limits below two minutes."""
 LONGEST_SHARE = 0.3
-"""Share of the time after which any other training ends."""
+"""Share of the time after which a training ends that has no time slice."""
+LEAST_SLICE = 0.3
+"""Seconds of the shortest time slice."""
+FIRST_SLICE = 0.5
+"""Shortest time slice as a share of the time of the first training, which is a cheap one."""
 LEAST_SECONDS = 2.0
 """Time of the first training where no time is left for it."""
+LEAST_SEARCH_SHARE = 0.08
+"""Share of the time that must be left to propose new settings."""
+CUT_TOLERANCE = 0.6
+"""A training that was cut is not repeated if it had this share of a time slice."""
 MODELS = 3
 """Number of models whose settings are searched at the same time."""
 BATCH = 8
@@ -161,8 +173,7 @@ class Search:
 
     def run(self) -> SearchOutcome:
         """Search until the budget is spent."""
-        self.runs.folder.mkdir(parents=True, exist_ok=True)
-        self.runs.remove_damaged()
+        self.runs.open()
         self._train_first()
         self._train_portfolio()
         self._repeat_validation()
@@ -184,35 +195,49 @@ class Search:
             allowed = max(0, math.ceil(share * self.budget.runs_left))
             self._train([(entry.config, 0) for entry in entries[:allowed]])
             return
-        epochs: int | None = FIRST_EPOCHS
-        planned = [(shortened(entry.config, epochs), 0) for entry in entries]
-        self._train(planned, PROBE_SHARE, longest=PROBE_SECONDS)
-        while epochs is not None and entries:
-            entries, epochs = self._halve(entries, epochs)
 
-    def _halve(self, entries: list[Entry], epochs: int) -> tuple[list[Entry], int | None]:
-        """Train the better ones of some configurations longer, and return them."""
-        ranked = self._ranked(entries, epochs)
-        if not ranked:
-            return [], None
-        longest = max(entry.config.training.epochs for entry in ranked)
+        def first_slice() -> float:
+            left = self.executors.workers * self.budget.seconds_left(FIRST_ROUND_SHARE)
+            # In a shorter slice hardly anything is learnt. The last ones then get none.
+            least = FIRST_SLICE * self.costs.seconds(self.entries[0].config)
+            return max(LEAST_SLICE, least, left / max(1, len(entries)))
+
+        seconds: float | None = self._decided(first_slice)
+        share = min(FIRST_ROUND_END, self._portfolio_share)
+        self._train([(entry.config, 0) for entry in entries], share, seconds)
+        while seconds is not None:
+            seconds = self._train_better_half(seconds)
+
+    @property
+    def _portfolio_share(self) -> float:
+        """Share of the time after which the portfolio ends on the given split."""
+        return PORTFOLIO_SHARE if self.splits.count == 1 else REPEATED_PORTFOLIO_SHARE
+
+    def _train_better_half(self, last: float) -> float | None:
+        """Train configurations of the better half longer that the last time slice has cut.
+
+        Returns the new time slice, ``None`` if no round follows.
+        """
+        ranked = self._ranked(self.entries)
+        better = ranked[: math.ceil(len(ranked) / 2)]
+        better += [entry for entry in _family_bests(ranked) if entry not in better]
+        unfinished = [entry for entry in better if not self._is_finished(entry)]
+        if not unfinished:
+            return None
 
         def decide() -> dict[str, Any]:
-            seconds = [self.costs.seconds(entry.config) for entry in ranked]
-            whole = self.executors.workers * self.budget.seconds_left(PORTFOLIO_SHARE)
-            rung = next_rung(seconds, epochs, longest, whole)
-            if rung.keep < len(ranked):
-                more = self.executors.workers * self.budget.seconds_left(HALVING_SHARE)
-                rung = next_rung(seconds, epochs, longest, more)
-            return {"keep": rung.keep, "epochs": rung.epochs}
+            costs = [self.costs.seconds(entry.config) for entry in unfinished]
+            left = self.executors.workers * self.budget.seconds_left(self._portfolio_share)
+            return asdict(next_round(costs, last, left))
 
-        decision = self._decided(decide)
-        kept = ranked[: decision["keep"]]
-        kept += [entry for entry in _family_bests(ranked) if entry not in kept]
-        self._train(
-            [(shortened(entry.config, decision["epochs"]), 0) for entry in kept], HALVING_SHARE
-        )
-        return kept, decision["epochs"]
+        chosen = Round(**self._decided(decide))
+        planned = [(entry.config, 0) for entry in unfinished[: chosen.keep]]
+        self._train(planned, self._portfolio_share, chosen.seconds)
+        return chosen.seconds
+
+    def _is_finished(self, entry: Entry) -> bool:
+        """Whether a configuration was trained to the end on the given split."""
+        return self.runs.find(self.splits.spec(entry.config, 0)) is not None
 
     def _repeat_validation(self) -> None:
         """Train the better configurations on the other splits, if there are several."""
@@ -229,20 +254,29 @@ class Search:
         for entry in [*_family_bests(ranked), *ranked]:
             if entry not in chosen:
                 chosen.append(entry)
-        self._train(
-            [
-                (entry.config, split)
-                for entry in chosen[:count]
-                for split in range(1, self.splits.count)
-            ],
-            REPEAT_SHARE,
-        )
+        planned = [
+            (entry.config, split)
+            for entry in chosen[:count]
+            for split in range(1, self.splits.count)
+        ]
+        longest = None
+        if self.budget.is_timed:
+            # A few expensive configurations must not take the time of all others.
+            left = self.executors.workers * self.budget.seconds_left(self._repeat_share)
+            longest = self._decided(partial(max, LEAST_SLICE, left / (LEAST_REPEATED * repeats)))
+        self._train(planned, self._repeat_share, longest)
+
+    @property
+    def _repeat_share(self) -> float:
+        """Share of the time after which repeated validation ends; with little time, almost all."""
+        is_short = (self.budget.seconds or 0) < SHORT_SECONDS
+        return SHORT_REPEAT_SHARE if is_short else REPEAT_SHARE
 
     def _try_new_settings(self) -> None:
         """Propose and train new settings until the budget is spent."""
         while True:
             proposed = self._propose()
-            if not proposed:
+            if not proposed or self.budget.seconds_left() == 0:
                 return
             self.entries += proposed
             splits = range(self.splits.count)
@@ -295,7 +329,7 @@ class Search:
         self,
         planned: Sequence[tuple[RunConfig, int]],
         share: float = 1.0,
-        longest: float = LONGEST_SHARE,
+        longest: float | None = None,
         executor: Executor | None = None,
     ) -> None:
         """Train configurations on splits, as far as the budget allows it.
@@ -303,20 +337,22 @@ class Search:
         Args:
             planned: configurations and numbers of splits, the most important first.
             share: share of the budget for trainings after which all of them end.
-            longest: share of the budget for trainings after which a single one ends.
+            longest: seconds after which a single training ends.
             executor: where to train; by default where most runs are trained.
         """
         count = int(min(len(planned), self.budget.runs_left))
         specs = [self.splits.spec(config, split) for config, split in planned[:count]]
         self.budget.runs_planned += count
-        limit = self.executors.limit
         if self.budget.is_timed:
+            limit = self.executors.limit
             limit.end = self.budget.end(share)
-            limit.longest = longest * self.budget.training_seconds
+            limit.longest = longest or LONGEST_SHARE * self.budget.training_seconds
             limit.estimate = self._expected_seconds
             if not self._finished:
                 # There must be an answer, even if it took long to load the graph.
                 limit.end = max(limit.end, time.monotonic() + LEAST_SECONDS)
+                limit.longest = max(limit.longest, LEAST_SECONDS)
+            specs = [spec for spec in specs if not self._was_cut_at(spec, limit.longest)]
         failures = execute(
             specs,
             self.runs,
@@ -328,14 +364,23 @@ class Search:
         for failure in failures:
             self.runs.store_failure(failure)
         for spec in specs:
-            record = self.runs.find(spec)
+            record = self._record_of(spec)
             if record is not None:
                 self._finished.add(self.runs.path(spec))
                 self.costs.add(spec.config, record)
         self._report_best()
 
+    def _was_cut_at(self, spec: RunSpec, seconds: float) -> bool:
+        """Whether a run was trained about as long before, and cut."""
+        cut = self.runs.find_cut(spec)
+        return cut is not None and cut.record.seconds >= CUT_TOLERANCE * seconds
+
     def _expected_seconds(self, batch: Sequence[RunSpec]) -> float:
-        return sum(self.costs.seconds(spec.config) for spec in batch)
+        """Return the expected time of a batch, at most the time slice."""
+        longest = self.executors.limit.longest
+        # Of what is not known, half of the slice.
+        seconds = [self.costs.seconds(spec.config) or longest / 2 for spec in batch]
+        return min(longest, sum(seconds))
 
     def _decided(self, decide: Callable[[], Any]) -> Any:
         """Return a decision that depends on the time left.
@@ -352,9 +397,13 @@ class Search:
         return decision
 
     def _record(self, config: RunConfig, split: int) -> RunRecord | None:
-        """Return the record of a run that has a model."""
-        record = self.runs.find(self.splits.spec(config, split))
+        """Return the record of a run that has a model, perhaps of one that was cut."""
+        record = self._record_of(self.splits.spec(config, split))
         return None if record is None or record.failure else record
+
+    def _record_of(self, spec: RunSpec) -> RunRecord | None:
+        cut = self.runs.find_cut(spec)
+        return self.runs.find(spec) or (None if cut is None else cut.record)
 
     def _records(self, config: RunConfig) -> list[RunRecord]:
         """Return the records of a configuration on the first splits, as far as there are any."""
@@ -366,18 +415,14 @@ class Search:
             found.append(record)
         return found
 
-    def _ranked(self, entries: Sequence[Entry], epochs: int | None = None) -> list[Entry]:
+    def _ranked(self, entries: Sequence[Entry]) -> list[Entry]:
         """Return the entries with a model, the best first.
 
         More splits come before fewer ones, and trainings that never rose above chance come last.
-
-        Args:
-            entries: what to rank.
-            epochs: the round of few epochs that is ranked; by default the whole trainings.
         """
         ranks: list[tuple[tuple[float, ...], Entry]] = []
         for entry in entries:
-            records = self._records(shortened(entry.config, epochs))
+            records = self._records(entry.config)
             if records:
                 dead = any(record.is_dead for record in records)
                 score = _mean([self._greater(record.score) for record in records])
@@ -440,18 +485,13 @@ class Search:
         )
 
     def _candidate(self, entry: Entry) -> Candidate | None:
-        """Return a configuration with its predictions; ``None`` if it has no model.
-
-        What was only trained in rounds of few epochs counts with the longest of them.
-        """
-        config = self._longest_trained(entry.config)
-        if config is None:
+        """Return a configuration with its predictions; ``None`` if it has no model."""
+        records = self._records(entry.config)
+        if not records:
             return None
-        records = self._records(config)
-        specs = [self.splits.spec(config, split) for split in range(len(records))]
-        epochs = records[0].epochs if records[0].is_cut else None
+        specs = [self._trained_spec(entry.config, split) for split in range(len(records))]
         return Candidate(
-            config if epochs is None else with_epochs(config, epochs),
+            specs[0].config,
             entry.family,
             entry.origin,
             self.runs.path(specs[0]),
@@ -462,23 +502,22 @@ class Search:
             sum(record.seconds + record.extra_seconds for record in records),
         )
 
-    def _longest_trained(self, config: RunConfig) -> RunConfig | None:
-        found = None
-        epochs = FIRST_EPOCHS
-        while epochs < config.training.epochs:
-            short = shortened(config, epochs)
-            found = short if self._record(short, 0) else found
-            epochs *= GROWTH
-        return config if self._record(config, 0) else found
+    def _trained_spec(self, config: RunConfig, split: int) -> RunSpec:
+        """Return a run that has a model, with as many epochs as it had if it was cut."""
+        spec = self.splits.spec(config, split)
+        cut = self.runs.find_cut(spec)
+        if self.runs.find(spec) is None and cut is not None:
+            return self.splits.spec(cut.config, split)
+        return spec
 
     def _failures(self) -> list[str]:
         """Return one sentence for every model that could not be trained."""
         found: dict[str, str] = {}
         for entry in self.entries:
-            for config in (entry.config, shortened(entry.config, FIRST_EPOCHS)):
-                record = self.runs.find(self.splits.spec(config, 0))
-                if record is not None and record.failure:
-                    found.setdefault(config.model, f"{config.model}: {record.failure}")
+            model = entry.config.model
+            record = self.runs.find(self.splits.spec(entry.config, 0))
+            if record is not None and record.failure:
+                found.setdefault(model, f"{model}: {record.failure}")
         return list(found.values())
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.small_stores import small_store
 
 from nfgnn import NodeClassifier
 from nfgnn.auto import AutoResult, load_predictor, read_result, run_auto
@@ -12,7 +13,6 @@ from nfgnn.data import load_dataset, split
 from nfgnn.errors import UserError
 from nfgnn.progress import Progress
 from nfgnn.training import Graph, accuracy, load_run
-from tests.helpers.small_stores import small_store
 
 PORTFOLIO = """
 [[configuration]]

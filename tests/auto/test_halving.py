@@ -1,34 +1,24 @@
 """Successive halving, by hand."""
 
-from nfgnn.auto.halving import Rung, next_rung, shortened, with_epochs
-from nfgnn.training import RunConfig
+from nfgnn.auto.halving import Round, next_round
 
 
 def test_everything_is_trained_to_the_end_if_there_is_time() -> None:
-    assert next_rung([3.0, 1.0, 2.0], 20, 500, available=6.0) == Rung(3, None)
+    assert next_round([3.0, 1.0, 2.0], last=0.5, available=6.0) == Round(3, None)
 
 
-def test_the_better_half_is_trained_to_the_end_if_only_that_fits() -> None:
-    assert next_rung([3.0, 1.0, 2.0, 5.0, 1.0], 20, 500, available=6.5) == Rung(3, None)
+def test_what_fits_is_trained_to_the_end_if_it_is_half_or_more() -> None:
+    assert next_round([3.0, 1.0, 2.0, 5.0, 1.0], last=0.5, available=6.5) == Round(3, None)
 
 
-def test_a_half_that_does_not_fit_is_trained_longer() -> None:
-    # Eight configurations of 10 s, 30 s left: 8 → 4 for 80 epochs → 2 to the end.
-    costs = [10.0] * 8
-    assert next_rung(costs, 20, 500, available=30.0) == Rung(4, 80)
-    assert next_rung(costs[:4], 80, 500, available=25.0) == Rung(2, None)
+def test_a_half_that_does_not_fit_gets_longer_slices() -> None:
+    # Eight configurations of 50 s had 2 s each. 8 → 4 with 8 s → 2 with what is left.
+    assert next_round([50.0] * 8, last=2.0, available=100.0) == Round(4, 8.0)
+    assert next_round([50.0] * 4, last=8.0, available=60.0) == Round(2, 30.0)
+    assert next_round([50.0] * 2, last=30.0, available=100.0) == Round(2, None)
 
 
-def test_rounds_do_not_grow_beyond_whole_trainings() -> None:
-    assert next_rung([10.0] * 8, 80, 320, available=1.0) == Rung(4, None)
-
-
-def test_shortened_trainings_keep_everything_else() -> None:
-    config = RunConfig.resolve("GCN", {"epochs": 100, "lr": 0.02}, None, None, "none")
-    short = shortened(config, 20)
-    assert short.training.epochs == 20
-    assert short.training.restarts == 0
-    assert short.training.lr == 0.02
-    assert shortened(config, 100) == config
-    assert shortened(config, None) == config
-    assert with_epochs(config, 7).training.epochs == 7
+def test_slices_that_are_hardly_longer_are_left_to_the_best() -> None:
+    # 14 s for four configurations would be 3.5 s each: only slices of 4 s are worth it.
+    assert next_round([50.0] * 8, last=2.0, available=14.0) == Round(3, None)
+    assert next_round([50.0] * 8, last=2.0, available=3.0) == Round(0, None)

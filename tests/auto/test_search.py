@@ -1,6 +1,5 @@
 """The search for the best configurations of a graph."""
 
-import json
 import os
 import shutil
 import signal
@@ -12,12 +11,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from nfgnn import NodeClassifier
 from nfgnn.auto.auto import AutoTask, search_graph, suitable_entries
 from nfgnn.auto.budget import Budget
 from nfgnn.auto.portfolio import PortfolioEntry, load_portfolio
 from nfgnn.auto.result import FEATURES, LINKS
 from nfgnn.auto.search import SearchOutcome
-from nfgnn.data import load_dataset
+from nfgnn.data import load_dataset, split
 from nfgnn.errors import UserError
 from nfgnn.progress import Progress
 from nfgnn.training import METRICS, Graph
@@ -93,8 +93,6 @@ def test_the_best_of_every_family_are_compared_on_all_splits(
 
 
 def test_candidates_predict_the_validation_nodes(whole: tuple[Path, SearchOutcome]) -> None:
-    from nfgnn import NodeClassifier
-
     _, outcome = whole
     best = outcome.candidates[0]
     predicted = NodeClassifier.load(best.folder, "cpu").predict_proba(load_dataset("karate"))
@@ -140,8 +138,20 @@ def test_a_time_limit_ends_the_search(tmp_path: Path) -> None:
     outcome = search(tmp_path / "timed", budget)
     assert outcome.candidates
     assert outcome.seconds_to_first > 0
-    decisions = sorted((tmp_path / "timed/decisions").iterdir())
-    assert json.loads(decisions[0].read_text())["epochs"] is None  # there is time for all of them
+    assert len(list((tmp_path / "timed/runs").iterdir())) == outcome.runs
+
+
+def test_a_training_that_is_cut_is_a_run_with_fewer_epochs(tmp_path: Path) -> None:
+    long = '[[configuration]]\nmodel = "GCN"\nepochs = 100000\npatience = 100000\n'
+    outcome = search(tmp_path / "cut", Budget(3.5, None), long)
+    best = outcome.candidates[-1]
+    epochs = best.config.training.epochs
+    assert 0 < epochs < 100000
+    data = split(load_dataset("karate"), "stratified", 0)
+    again = NodeClassifier.from_config(best.config, 0, "cpu").fit(data)
+    assert again.history_.epochs == epochs
+    expected = again.predict_proba(data)[data.val_mask]
+    torch.testing.assert_close(best.probabilities[0], expected)
 
 
 def test_graphs_without_features_or_edges_leave_out_a_family() -> None:
