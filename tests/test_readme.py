@@ -3,7 +3,8 @@
 The Python blocks of a page are executed, and every line of a bash block that starts with ``nfgnn``
 is run, all in one folder. ``DATA`` in a command is the folder of the raw files. A comment before a
 block changes how it is run: ``<!-- test: epochs=20 -->`` shortens the training of a bash block,
-``<!-- test: data -->`` marks a block that needs real graphs.
+``<!-- test: max-runs=4 -->`` limits ``nfgnn auto``, and ``<!-- test: data -->`` marks a block that
+needs real graphs.
 """
 
 import re
@@ -28,6 +29,8 @@ PAGES = [
         f"docs/{name}.md"
         for name in (
             "getting-started",
+            "auto",
+            "tutorial-csv",
             "concepts",
             "bases",
             "explore",
@@ -99,7 +102,10 @@ def run_command(
     arguments = [
         str(data_root) if word == "DATA" else word for word in shlex.split(line, comments=True)
     ]
-    if "=" in mark and arguments[1] == "train":
+    if mark.startswith("max-runs="):
+        if arguments[1] == "auto":
+            arguments = _limited_search(arguments, mark)
+    elif "=" in mark and arguments[1] == "train":
         arguments += ["--set", mark]
     monkeypatch.setattr(sys, "argv", arguments)
     status: object = 0
@@ -108,6 +114,14 @@ def run_command(
     except SystemExit as stop:
         status = stop.code
     assert not status, line
+
+
+def _limited_search(arguments: list[str], limit: str) -> list[str]:
+    """Replace the time limit of a search by a number of runs, in one process."""
+    if "--time" in arguments:
+        place = arguments.index("--time")
+        arguments = arguments[:place] + arguments[place + 2 :]
+    return [*arguments, f"--{limit}", "--workers=1"]
 
 
 @pytest.mark.usefixtures("_registries")

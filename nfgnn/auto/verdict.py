@@ -107,11 +107,14 @@ def _learned(
 
 def _doubt(comparison: Comparison, metric: Metric, nodes: int) -> str:
     """Return how certain it is that the features and edges teach nothing."""
-    possible = gain(comparison, metric)[2]
-    if possible > 0 and comparison.confidence >= _NEARLY_CERTAIN:
-        return "It is not certain that anything can be learned from these features and edges"
-    nothing = "nothing can be learned from these features and edges"
-    if possible > _LARGE:
+    value, _, high = gain(comparison, metric)
+    source = "from these features and edges"
+    if high > 0 and comparison.confidence >= _NEARLY_CERTAIN:
+        return f"It is not certain that anything can be learned {source}"
+    if value > _LARGE:
+        return f"{nodes:,} validation nodes are too few to tell whether anything can be learned"
+    nothing = f"nothing can be learned {source}"
+    if high > _LARGE:
         return f"As far as {nodes:,} validation nodes show, {nothing}"
     return nothing[0].upper() + nothing[1:]
 
@@ -154,6 +157,8 @@ def _contribution(what: str, comparison: Comparison | None, metric: Metric, node
         return f"The {what} help: {numbers}"
     if high > 0 and comparison.confidence >= _NEARLY_CERTAIN:
         return f"It is not certain that the {what} help: {numbers}"
+    if value > _LARGE:
+        return f"{nodes:,} validation nodes are too few to tell whether the {what} help: {numbers}"
     if high > _LARGE:
         return f"As far as {nodes:,} validation nodes show, the {what} do not help: {numbers}"
     return f"The {what} do not help: {numbers}"

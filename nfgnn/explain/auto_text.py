@@ -114,9 +114,14 @@ def _cost_sentence(result: AutoResult, models: str) -> str:
         f"{models} in {runs}, {duration(result.seconds)}{limit} on {result.device}; the first "
         f"model was trained after {duration(result.seconds_to_first)}."
     )
-    if result.validation_splits > 1:
+    if result.best.splits > 1:
         text += (
-            " Because there are few validation nodes, models are compared by their mean over "
-            f"{result.validation_splits} splits into training and validation nodes."
+            " Because there are few validation nodes, the best models are compared by their mean "
+            f"over {result.best.splits} splits into training and validation nodes."
+        )
+    elif result.validation_splits > 1:
+        text += (
+            " There are few validation nodes, and the time did not suffice to compare models on "
+            "several splits: give more time for a safer choice."
         )
     return text[0].upper() + text[1:]

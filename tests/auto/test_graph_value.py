@@ -247,3 +247,16 @@ def test_graph_without_edges_has_no_intervals() -> None:
     value = graph_value(validation(models, scored), None, scored.labels[0], CLASSES)
     assert value.intervals == ()
     assert value.graph_helps is None
+
+
+def test_too_few_nodes_for_a_verdict() -> None:
+    # 7 nodes are gained and 4 lost: 3 of 40 with a standard error of 3.3.
+    y = (torch.arange(40) >= 20).long()
+    first = (torch.arange(40) >= 4) & (torch.arange(40) < 27)
+    rows = torch.nn.functional.one_hot(torch.where(first, y, 1 - y), 2).double()
+    base = torch.nn.functional.one_hot(torch.zeros_like(y), 2).double()
+    scored = ScoredNodes((torch.arange(40),), (y,), 2)
+    models = {"GCN": (BOTH, [rows]), "MLP": (FEATURES, [base])}
+    value = graph_value(validation(models, scored), ring(40), y, ["no", "yes"])
+    assert value.learnable.confidence < 0.9
+    assert value.sentences[0].startswith("40 validation nodes are too few to tell")

@@ -75,6 +75,7 @@ def test_the_command_line_imports_nothing_slow(tmp_path: Path) -> None:
         ("nfgnn train --model Sc", {"ScalableNFGNN", "ScalableSGC"}),
         ("nfgnn train --model nf", {"nfgnn"}),
         ("nfgnn train --protocol s", {"semi", "stratified"}),
+        ("nfgnn auto --metric ro", {"roc_auc"}),
         ("nfgnn tune --preset ", {"best", "paper"}),
         ("nfgnn reproduce f", {"full", "figures"}),
         ("nfgnn precompute --basis ch", {"chebyshev"}),

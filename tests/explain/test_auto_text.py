@@ -1,5 +1,7 @@
 """The sentences about a search."""
 
+from dataclasses import replace
+
 from helpers.auto_results import SENTENCES, auto_result, entry
 
 from nfgnn.auto import BOTH, Ensemble, EnsembleMember, Score
@@ -36,10 +38,14 @@ def test_a_single_model_claims_no_ensemble() -> None:
 
 
 def test_repeated_validation_and_a_number_of_runs_are_mentioned() -> None:
-    text = describe_auto(auto_result(validation_splits=5, time_limit=None, runs=1))
+    repeated = (replace(entry("GCN", BOTH, 0.8), splits=5),)
+    text = describe_auto(
+        auto_result(validation_splits=5, leaderboard=repeated, time_limit=None, runs=1)
+    )
     assert "limit" not in text.cost
     assert "in 1 run," in text.cost
     assert "mean over 5 splits" in text.cost
+    assert "give more time" in describe_auto(auto_result(validation_splits=5)).cost
 
 
 def test_settings_that_differ_from_the_defaults() -> None:
