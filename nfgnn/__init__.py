@@ -31,6 +31,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nfgnn.auto import AutoNodeClassifier
     from nfgnn.data import load_dataset, split
     from nfgnn.nn import MLP, NFGNN, NFConv, PolyConv, PolyGNN, ScalableNFGNN
     from nfgnn.training import NodeClassifier
@@ -53,11 +54,13 @@ _HOME = {
     "ScalableNFGNN": "nn",
     "MLP": "nn",
     "NodeClassifier": "training",
+    "AutoNodeClassifier": "auto",
 }
 
 __all__ = [
     "MLP",
     "NFGNN",
+    "AutoNodeClassifier",
     "NFConv",
     "NodeClassifier",
     "PolyConv",

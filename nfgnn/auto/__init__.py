@@ -6,10 +6,12 @@
 :mod:`~nfgnn.auto.bootstrap` computes confidence intervals.
 :mod:`~nfgnn.auto.ensemble` selects an ensemble, :mod:`~nfgnn.auto.final_models` loads and scores
 what a search ends with, and :mod:`~nfgnn.auto.run_files` writes and reads its folder.
+:class:`AutoNodeClassifier` does all of it in the style of scikit-learn.
 """
 
 from nfgnn.auto.auto import AutoTask, run_auto, search_models
 from nfgnn.auto.bootstrap import ScoredNodes, bootstrap_score
+from nfgnn.auto.classifier import AutoNodeClassifier
 from nfgnn.auto.ensemble_classifier import EnsembleClassifier
 from nfgnn.auto.portfolio import (
     PORTFOLIO_TABLE,
@@ -43,6 +45,7 @@ __all__ = [
     "FEATURES",
     "LINKS",
     "PORTFOLIO_TABLE",
+    "AutoNodeClassifier",
     "AutoResult",
     "AutoTask",
     "Comparison",

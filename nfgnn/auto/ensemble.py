@@ -21,22 +21,30 @@ from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from nfgnn.auto.bootstrap import ScoredNodes
-from nfgnn.training import METRICS, Metric
+from nfgnn.training import Metric
 
 STEPS = 20
-"""Most additions of a selection."""
+"""Most additions of a selection. Few would not leave the best model for a small gain."""
 BAGS = 10
-"""Number of selections with random weights of the nodes."""
+"""Most selections with random weights of the nodes."""
 FOLDS = 5
 LARGEST_POOL = 25
 """Number of the best models that a selection chooses from."""
+SMALL_POOL = 12
+"""The same where an evaluation takes long."""
 ENOUGH_NODES = 2000
 """With as many validation nodes, one selection without weights and folds does not overfit."""
 SMALLEST_WEIGHT = 0.03
 """Members of less weight are left out."""
 LARGEST_TEMPERATURE = 20.0
+_TEMPERATURE_NODES = 2000
+"""Most nodes that a temperature is fitted on."""
 _SMALLEST_PROBABILITY = 1e-30
-_LARGEST_STEP = 10_000_000
+_MOST_WORK = 60_000_000
+"""Most probabilities that all selections of an ensemble read, which takes about a second."""
+_RANKING_COST = 10
+"""A metric that sorts the nodes takes as much longer than one that does not."""
+_LARGEST_STEP = 4_000_000
 """Most probabilities that one step of the selections holds."""
 _EQUAL = 1e-12
 """Scores that differ by less are equal."""
@@ -74,16 +82,25 @@ def fit_temperature(probabilities: Sequence[Tensor], scored: ScoredNodes) -> flo
     A standard normal prior on its logarithm keeps it finite where all predictions are right.
     """
 
+    logits = []
+    labels = []
+    for shares, y in zip(probabilities, scored.labels):
+        every = math.ceil(len(y) / _TEMPERATURE_NODES)
+        logits.append(shares[::every].double().clamp_min(_SMALLEST_PROBABILITY).log())
+        labels.append(y[::every])
+    rows = torch.cat(logits)
+    own = rows.gather(1, torch.cat(labels)[:, None])
+    # The nodes of several splits are the same ones, so they count once.
+    share = len(scored.labels)
+
     def cost(log_temperature: float) -> float:
-        total = 0.0
-        for shares, labels in zip(probabilities, scored.labels):
-            calibrated = calibrate(shares, math.exp(log_temperature))
-            own = calibrated.gather(1, labels[:, None])
-            total -= float(own.clamp_min(_SMALLEST_PROBABILITY).log().sum())
-        return total / len(scored.labels) + log_temperature**2 / 2
+        scale = math.exp(-log_temperature)
+        losses = (scale * rows).logsumexp(1) - scale * own[:, 0]
+        return float(losses.sum()) / share + log_temperature**2 / 2
 
     limit = math.log(LARGEST_TEMPERATURE)
-    found = minimize_scalar(cost, bounds=(-limit, limit), method="bounded")
+    options = {"xatol": 1e-3}
+    found = minimize_scalar(cost, bounds=(-limit, limit), method="bounded", options=options)
     return math.exp(float(found.x))
 
 
@@ -112,62 +129,133 @@ def select_ensemble(
         metric: what the ensemble is selected by.
         seed: of the random weights and of the folds.
     """
-    pool = pool[:LARGEST_POOL]
+    plan = _Plan.of(len(pool), scored, metric)
+    pool = pool[: plan.models]
+    if plan.bags == 0:
+        return _select_once(pool, scored, metric, plan, seed)
     temperatures = [fit_temperature(model, scored) for model in pool]
-    stacks = []
+    stacks = _calibrated(pool, temperatures)
+    weights = _bagged(stacks, scored, metric, plan.bags, seed)
+    held_out, single = _cross_fit(stacks, scored, metric, plan.fold_bags, seed)
+    gain = scored.score(metric, held_out) - scored.score(metric, single)
+    if gain * (1 if metric.greater_is_better else -1) < 0:
+        weights = torch.zeros(len(pool), dtype=torch.float64)
+        weights[0] = 1.0
+        held_out = single
+    members, temperature = _finish(stacks, weights, temperatures, scored)
+    calibrated = [calibrate(shares, temperature) for shares in held_out]
+    return Selection(members, temperature, tuple(calibrated))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How much work the selection of an ensemble does. It depends on sizes only."""
+
+    models: int
+    """Number of models to choose from."""
+    bags: int
+    """Number of selections with random weights of the nodes; 0 for one selection without."""
+    fold_bags: int
+    """The same for every fold of the cross-fitting."""
+    nodes: int
+    """Most nodes of one selection without random weights."""
+
+    @classmethod
+    def of(cls, models: int, scored: ScoredNodes, metric: Metric) -> "_Plan":
+        cost = STEPS * scored.num_classes
+        if metric.uses == "ranking":
+            cost *= _RANKING_COST
+        nodes = sum(map(len, scored.nodes))
+        for most in (LARGEST_POOL, SMALL_POOL):
+            chosen = min(models, most)
+            selections = _MOST_WORK // (cost * nodes * chosen)
+            if selections > FOLDS and scored.count < ENOUGH_NODES:
+                bags = min(BAGS, selections - FOLDS)
+                return cls(chosen, bags, min(BAGS, (selections - bags) // FOLDS), nodes)
+        return cls(chosen, 0, 0, max(1, _MOST_WORK // (cost * chosen)))
+
+
+def _select_once(
+    pool: Sequence[Sequence[Tensor]], scored: ScoredNodes, metric: Metric, plan: _Plan, seed: int
+) -> Selection:
+    """Select an ensemble on many nodes, or on a random part of very many."""
+    part = scored
+    rows = pool
+    if scored.count > plan.nodes:
+        generator = torch.Generator().manual_seed(seed)
+        kept = [torch.randperm(len(n), generator=generator)[: plan.nodes] for n in scored.nodes]
+        part = _part(scored, kept)
+        rows = [[shares[index] for shares, index in zip(model, kept)] for model in pool]
+    temperatures = [fit_temperature(model, part) for model in rows]
+    stacks = _calibrated(rows, temperatures)
+    weights = _greedy(stacks, part, _equal_weights(part), metric)[0]
+    members, temperature = _finish(stacks, weights, temperatures, part)
+    all_nodes = []
     for number in range(len(scored.nodes)):
-        calibrated = [calibrate(p[number], t) for p, t in zip(pool, temperatures)]
-        stacks.append(torch.stack(calibrated))
-    if scored.count >= ENOUGH_NODES:
-        weights = _greedy(stacks, scored, _equal_weights(scored), metric)[0]
-        held_out = _mixtures(stacks, weights)
-    else:
-        weights = _bagged(stacks, scored, metric, seed)
-        held_out, single = _cross_fit(stacks, scored, metric, seed)
-        gain = scored.score(metric, held_out) - scored.score(metric, single)
-        if gain * (1 if metric.greater_is_better else -1) < 0:
-            weights = torch.zeros(len(pool), dtype=torch.float64)
-            weights[0] = 1.0
-            held_out = single
-    kept = weights >= SMALLEST_WEIGHT
-    weights = torch.where(kept, weights, 0.0)
+        chosen = [(pool[m.position][number], m.weight, m.temperature) for m in members]
+        all_nodes.append(mix(chosen, temperature))
+    return Selection(members, temperature, tuple(all_nodes))
+
+
+def _finish(
+    stacks: Sequence[Tensor], weights: Tensor, temperatures: Sequence[float], scored: ScoredNodes
+) -> tuple[tuple[SelectedMember, ...], float]:
+    """Return the members of sufficient weight, the heaviest first, and the last temperature."""
+    weights = torch.where(weights >= SMALLEST_WEIGHT, weights, 0.0)
     weights = weights / weights.sum()
-    temperature = fit_temperature(_mixtures(stacks, weights), scored)
     members = [
         SelectedMember(position, float(weights[position]), temperatures[position])
         for position in weights.argsort(descending=True, stable=True).tolist()
         if weights[position] > 0
     ]
-    calibrated = [calibrate(shares, temperature) for shares in held_out]
-    return Selection(tuple(members), temperature, tuple(calibrated))
+    return tuple(members), fit_temperature(_mixtures(stacks, weights), scored)
+
+
+def _calibrated(pool: Sequence[Sequence[Tensor]], temperatures: Sequence[float]) -> list[Tensor]:
+    """Return the calibrated predictions of all models on every split, ``[M, n, C]`` each."""
+    stacks = []
+    for split in zip(*pool):
+        # Half the precision suffices to compare ensembles, and takes half the time.
+        calibrated = [calibrate(p, t).float() for p, t in zip(split, temperatures)]
+        stacks.append(torch.stack(calibrated))
+    return stacks
+
+
+def _part(scored: ScoredNodes, kept: Sequence[Tensor]) -> ScoredNodes:
+    """Return some of the nodes of every split, by a mask or by positions."""
+    nodes = [split[index] for split, index in zip(scored.nodes, kept)]
+    labels = [split[index] for split, index in zip(scored.labels, kept)]
+    return ScoredNodes(tuple(nodes), tuple(labels), scored.num_classes)
 
 
 def _mixtures(stacks: Sequence[Tensor], weights: Tensor) -> list[Tensor]:
     """Return the weighted means of calibrated predictions ``[M, n, C]`` on every split."""
-    return [torch.einsum("m,mnc->nc", weights, stack) for stack in stacks]
+    return [torch.einsum("m,mnc->nc", weights.float(), stack) for stack in stacks]
 
 
 def _equal_weights(scored: ScoredNodes) -> list[Tensor]:
     return [torch.ones(1, len(nodes), dtype=torch.float64) for nodes in scored.nodes]
 
 
-def _random_weights(scored: ScoredNodes, seed: int) -> list[Tensor]:
-    """Return exponentially distributed weights of the nodes of every split, ``[BAGS, n]`` each.
+def _random_weights(scored: ScoredNodes, bags: int, seed: int) -> list[Tensor]:
+    """Return exponentially distributed weights of the nodes of every split, ``[bags, n]`` each.
 
     A node has the same weight in all splits. No weight is 0, so that metrics that need nodes of
     every class stay defined.
     """
     distinct, position = torch.cat(scored.nodes).unique(return_inverse=True)
     generator = torch.Generator().manual_seed(seed)
-    weights = torch.empty(BAGS, len(distinct), dtype=torch.float64)
+    weights = torch.empty(bags, len(distinct), dtype=torch.float64)
     weights.exponential_(generator=generator)
     sizes = [len(nodes) for nodes in scored.nodes]
     return [weights[:, columns] for columns in position.split(sizes)]
 
 
-def _bagged(stacks: Sequence[Tensor], scored: ScoredNodes, metric: Metric, seed: int) -> Tensor:
+def _bagged(
+    stacks: Sequence[Tensor], scored: ScoredNodes, metric: Metric, bags: int, seed: int
+) -> Tensor:
     """Return the mean of the weights of several selections with random weights of the nodes."""
-    weights = _random_weights(scored, seed)
+    weights = _random_weights(scored, bags, seed)
     at_once = max(1, _LARGEST_STEP // max(stack.numel() for stack in stacks))
     chosen = [
         _greedy(stacks, scored, parts, metric)
@@ -201,7 +289,7 @@ def _greedy(
     for step in range(STEPS):
         mixtures = [(total[:, None] + stack) / (step + 1) for total, stack in zip(sums, stacks)]
         scores = _weighted_scores(mixtures, scored, node_weights, metric)
-        losses = _weighted_scores(mixtures, scored, node_weights, METRICS["log_loss"])
+        losses = _weighted_losses(mixtures, scored, node_weights)
         is_best = scores >= scores.amax(1, keepdim=True) - _EQUAL
         chosen = torch.where(is_best, losses, -math.inf).argmax(1)
         counts[bags, chosen] += 1
@@ -214,6 +302,20 @@ def _greedy(
         best_loss = torch.where(better, loss, best_loss)
         best_counts = torch.where(better[:, None], counts, best_counts)
     return best_counts / best_counts.sum(1, keepdim=True)
+
+
+def _weighted_losses(
+    mixtures: Sequence[Tensor], scored: ScoredNodes, node_weights: Sequence[Tensor]
+) -> Tensor:
+    """Return the mean log likelihood of every mixture over the splits, ``[B, M]``."""
+    total = torch.zeros(mixtures[0].shape[:2], dtype=torch.float64)
+    for mixture, labels, weight in zip(mixtures, scored.labels, node_weights):
+        # Only the probabilities of the labels count, so that no more is copied.
+        own = mixture[..., torch.arange(len(labels)), labels]
+        logarithms = own.clamp_min(_SMALLEST_PROBABILITY).log()
+        sums = torch.einsum("bmn,bn->bm", logarithms.double(), weight)
+        total += sums / weight.sum(1, keepdim=True)
+    return total / len(mixtures)
 
 
 def _weighted_scores(
@@ -233,7 +335,7 @@ def _weighted_scores(
 
 
 def _cross_fit(
-    stacks: Sequence[Tensor], scored: ScoredNodes, metric: Metric, seed: int
+    stacks: Sequence[Tensor], scored: ScoredNodes, metric: Metric, bags: int, seed: int
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Return the predictions of every fold by the ensemble and by the best model of the others.
 
@@ -244,16 +346,14 @@ def _cross_fit(
     fold_of = _folds(scored, seed)
     for fold in range(FOLDS):
         others = [part != fold for part in fold_of]
-        nodes = [split[kept] for split, kept in zip(scored.nodes, others)]
-        labels = [split[kept] for split, kept in zip(scored.labels, others)]
-        part = ScoredNodes(tuple(nodes), tuple(labels), scored.num_classes)
+        part = _part(scored, others)
         inside = [stack[:, kept] for stack, kept in zip(stacks, others)]
-        weights = _bagged(inside, part, metric, seed)
+        weights = _bagged(inside, part, metric, bags, seed)
         models = [stack[None] for stack in inside]
         best = int(_weighted_scores(models, part, _equal_weights(part), metric).argmax())
         for number, kept in enumerate(others):
             outside = stacks[number][:, ~kept]
-            ensemble[number][~kept] = torch.einsum("m,mnc->nc", weights, outside)
+            ensemble[number][~kept] = torch.einsum("m,mnc->nc", weights.float(), outside)
             single[number][~kept] = outside[best]
     return ensemble, single
 
