@@ -73,7 +73,7 @@ from nfgnn.training.run import (
     fit_together,
     same_cost,
 )
-from nfgnn.training.score_nodes import Predictor, score_nodes
+from nfgnn.training.scoring import Predictor, score_nodes
 from nfgnn.training.settings import SETTINGS, check_setting
 from nfgnn.training.sklearn_tags import classifier_tags
 from nfgnn.training.split_check import checked_split, class_counts, class_names, majority_scores

@@ -45,7 +45,7 @@ from nfgnn.training.model_files import (
 from nfgnn.training.model_size import CheckedAllocation
 from nfgnn.training.partition_batches import check_partitions
 from nfgnn.training.presets import read_preset_file
-from nfgnn.training.score_nodes import score_nodes
+from nfgnn.training.scoring import score_nodes
 from nfgnn.training.sklearn_tags import classifier_tags
 from nfgnn.training.tensor_files import save_tensors
 from nfgnn.training.whole_graph import fit
