@@ -11,6 +11,7 @@ from typing import Any
 
 from rich import progress as rich_progress
 from rich.console import Console
+from rich.table import Column
 from rich.text import Text
 
 from nfgnn.errors import UserError, escape_controls
@@ -43,6 +44,8 @@ class Progress:
     Args:
         label: name of the main stage.
         quiet: print nothing.
+        compact: leave most of a narrow terminal to the text beside the bar, which also has the
+            time left.
 
     Example:
         >>> with Progress("reproduce") as progress:
@@ -51,21 +54,17 @@ class Progress:
         ...     progress.advance(1.0, "seed 0")
     """
 
-    def __init__(self, label: str = "", quiet: bool = False) -> None:
+    def __init__(self, label: str = "", quiet: bool = False, compact: bool = False) -> None:
         self.label = label
         self.console = PlainConsole(stderr=True, quiet=quiet)
         self.live = self.console.is_terminal and not quiet
         self.stage_seconds: dict[str, float] = {}
         """Time spent in every stage so far."""
         self._bars = rich_progress.Progress(
-            rich_progress.TextColumn("{task.description}", markup=False),
-            rich_progress.BarColumn(),
-            rich_progress.TextColumn("{task.fields[count]}", markup=False),
-            rich_progress.TimeElapsedColumn(),
-            rich_progress.TimeRemainingColumn(),
-            rich_progress.TextColumn("{task.fields[status]}", markup=False),
+            *_columns(compact),
             console=self.console,
             disable=not self.live,
+            expand=compact,
             speed_estimate_period=3600,
         )
         self._tasks: dict[str, rich_progress.TaskID] = {}
@@ -120,8 +119,15 @@ class Progress:
             progress = f"{self._count}/{self._total_count} {self._unit}"
             self.say(f"{self.label}: {progress}, {self.time_left()} left; last: {status}")
 
-    def status(self, text: str) -> None:
-        """Show what is being done, a few times a second at most."""
+    def status(self, text: str, done: float | None = None) -> None:
+        """Show what is being done, a few times a second at most.
+
+        Args:
+            text: what is being done.
+            done: amount of the work that is done; by default that of the finished units.
+        """
+        if done is not None:
+            self._done = done
         if self.live:
             now = time.perf_counter()
             if now - self._last_refresh >= _REFRESH_SECONDS:
@@ -162,6 +168,23 @@ class Progress:
             return False
         self._last_line = now
         return True
+
+
+def _columns(compact: bool) -> list[rich_progress.ProgressColumn]:
+    description = rich_progress.TextColumn("{task.description}", markup=False)
+    if compact:
+        # A column with a ratio gets the width that the others leave.
+        rest = Column(no_wrap=True, ratio=1)
+        status = rich_progress.TextColumn("{task.fields[status]}", markup=False, table_column=rest)
+        return [description, rich_progress.BarColumn(bar_width=12), status]
+    return [
+        description,
+        rich_progress.BarColumn(),
+        rich_progress.TextColumn("{task.fields[count]}", markup=False),
+        rich_progress.TimeElapsedColumn(),
+        rich_progress.TimeRemainingColumn(),
+        rich_progress.TextColumn("{task.fields[status]}", markup=False),
+    ]
 
 
 def duration(seconds: float) -> str:

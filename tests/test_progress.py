@@ -90,3 +90,13 @@ def test_time_spans_are_read(text: str | float, seconds: float) -> None:
 def test_invalid_time_spans_are_refused(text: str) -> None:
     with pytest.raises(UserError, match="is not a time"):
         parse_duration(text)
+
+
+def test_a_status_may_set_the_amount_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(module.time, "perf_counter", lambda: clock[0])
+    progress = Progress("auto", quiet=True, compact=True)
+    progress.start(total=60.0, count=0)
+    clock[0] = 20.0
+    progress.status("first model", done=20.0)
+    assert progress.time_left() == "40 s"

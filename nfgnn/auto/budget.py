@@ -58,6 +58,11 @@ class Budget:
             self.seconds_before = self.elapsed()
 
     @property
+    def total(self) -> float:
+        """Seconds for trainings, or number of runs."""
+        return self.training_seconds if self.runs is None else float(self.runs)
+
+    @property
     def is_timed(self) -> bool:
         """Whether the budget is time."""
         return self.seconds is not None

@@ -173,6 +173,7 @@ class Search:
 
     def run(self) -> SearchOutcome:
         """Search until the budget is spent."""
+        self.progress.start(self.budget.total, count=0)
         self.runs.open()
         self._train_first()
         self._train_portfolio()
@@ -357,7 +358,7 @@ class Search:
             specs,
             self.runs,
             executor or self.executors.rest,
-            SearchProgress(self.progress, self._status),
+            SearchProgress(self.progress, self._status, self._done),
             self.device,
             start_progress=False,
         )
@@ -460,7 +461,11 @@ class Search:
 
     def _status(self, text: str) -> str:
         left = "" if not self.budget.is_timed else f"{duration(self.budget.seconds_left())} left, "
-        return f"{len(self._finished)} runs, {left}best so far {self._best or 'none'}; {text}"
+        return f"{left}{len(self._finished)} runs, best so far {self._best or 'none'}; {text}"
+
+    def _done(self) -> float:
+        """Return how much of the budget is used: seconds, or runs."""
+        return self.budget.elapsed() if self.budget.is_timed else len(self._finished)
 
     # The result.
 
@@ -524,23 +529,27 @@ class Search:
 class SearchProgress(Progress):
     """Passes the state of single runs on to the display of a search.
 
-    The display advances by the state of the search, because the number of runs is not known.
+    The display advances by the budget used, because the number of runs is not known.
 
     Args:
         display: what the user sees.
         status: completes a line about a run.
+        done: returns how much of the budget is used.
     """
 
-    def __init__(self, display: Progress, status: Callable[[str], str]) -> None:
+    def __init__(
+        self, display: Progress, status: Callable[[str], str], done: Callable[[], float]
+    ) -> None:
         super().__init__(quiet=True)
         self._display = display
         self._describe = status
+        self._used = done
 
-    def status(self, text: str) -> None:
-        self._display.status(self._describe(text))
+    def status(self, text: str, done: float | None = None) -> None:
+        self._display.status(self._describe(text), self._used())
 
     def advance(self, amount: float, status: str, count: int = 1, plain: bool = True) -> None:
-        self._display.status(self._describe(status))
+        self.status(status)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -126,7 +126,7 @@ def auto(
     with (
         resumable("run the same command with --resume to continue"),
         writing(folder),
-        Progress(f"auto on {name}") as progress,
+        Progress("auto", compact=True) as progress,
     ):
         result = run_auto(
             Graph.of(data),

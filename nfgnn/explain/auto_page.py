@@ -68,8 +68,10 @@ class _Axis:
         if self.constant is not None:
             limits.append(self.constant)
         margin = 0.03 * (max(limits) - min(limits)) or 0.01
-        self.low = min(limits) - margin
+        self.low = max(0.0, min(limits) - margin)
         self.high = max(limits) + margin
+        if metric.greater_is_better:
+            self.high = min(1.0, self.high)
 
     def place(self, value: float) -> float:
         """Return the position of a value in percent of the width."""

@@ -52,10 +52,16 @@ def describe_auto(result: AutoResult) -> AutoText:
 
 
 def changed_settings(config: RunConfig) -> dict[str, Any]:
-    """Return the settings of a configuration that differ from the defaults of its model."""
+    """Return the settings of a configuration that differ from the defaults of its model.
+
+    Metric and selection rule are left out: they are the same for all configurations of a search.
+    """
     defaults = RunConfig.resolve(config.model, {}, None, None, "none").settings()
+    common = ("metric", "select")
     return {
-        key: value for key, value in config.settings().items() if value != defaults.get(key, value)
+        key: value
+        for key, value in config.settings().items()
+        if key not in common and value != defaults[key]
     }
 
 

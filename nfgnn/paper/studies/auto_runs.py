@@ -228,7 +228,7 @@ class _Deadline(Progress):
         super().__init__(quiet=True)
         self.end = time.monotonic() + seconds
 
-    def status(self, text: str) -> None:
+    def status(self, text: str, done: float | None = None) -> None:
         if time.monotonic() > self.end:
             raise _TimeIsOver
 
