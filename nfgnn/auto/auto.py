@@ -47,6 +47,9 @@ from nfgnn.training.trainer import stored_values
 
 _LARGE = 3_000_000
 """Edges and features of a graph that is trained by all threads of one process."""
+_WORKERS_PAY = 3.0
+"""Workers take about as long to start as this process took to start and to load the graph."""
+_LEAST_RUNS = 8
 
 
 @dataclass(frozen=True)
@@ -245,7 +248,8 @@ def search_graph(task: AutoTask, budget: Budget, folder: Path, progress: Progres
     """
     metric = task.resolved_metric()
     splits = validation_splits(task.graph, task.protocol, task.seed, metric)
-    with _executors(splits, task.device, task.workers) as executors:
+    workers = 1 if _is_short(budget) else task.workers
+    with _executors(splits, task.device, workers) as executors:
         search = Search(
             splits,
             metric,
@@ -258,6 +262,13 @@ def search_graph(task: AutoTask, budget: Budget, folder: Path, progress: Progres
             task.device,
         )
         return search.run()
+
+
+def _is_short(budget: Budget) -> bool:
+    """Whether a search ends before it would gain by worker processes, which import torch again."""
+    if budget.is_timed:
+        return budget.training_seconds < _WORKERS_PAY * budget.seconds_before
+    return budget.runs_left < _LEAST_RUNS
 
 
 def suitable_entries(

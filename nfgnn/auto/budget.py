@@ -14,9 +14,9 @@ from pathlib import Path
 from nfgnn.errors import UserError
 from nfgnn.files import atomic_file
 
-_RESERVED_SHARE = 0.05
-_RESERVED_LOADING = 0.6
-_LEAST_RESERVE = 3.5
+_RESERVED_SHARE = 0.04
+_RESERVED_LOADING = 0.45
+_LEAST_RESERVE = 3.0
 _LARGEST_RESERVE = 20.0
 _LARGEST_SHARE = 0.25
 

@@ -3,14 +3,12 @@
 import io
 import os
 import pickle
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -49,16 +47,9 @@ class WorkerPool(Executor):
         self.workers = workers
         self.limit = limit or TimeLimit()
         self._in_process = InProcess(single_thread=True, limit=self.limit)
+        self._workers: _Workers | None = None
+        self._submitted = 0
         self._cannot_start = False
-        self._starting: threading.Thread | None = None
-        self._started: list[Future[int]] = []
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._pool: ProcessPoolExecutor | None = None
-        # Not "fork": the threads of OpenMP do not survive it. A server that has imported torch but
-        # never computed starts workers quickly.
-        self._context = get_context("forkserver")
-        self._context.set_forkserver_preload([__name__])
-        self._events: SimpleQueue[tuple[int, History]] = self._context.SimpleQueue()
 
     def __enter__(self) -> "WorkerPool":
         return self
@@ -73,67 +64,111 @@ class WorkerPool(Executor):
 
     def start(self) -> None:
         """Start the workers and return at once."""
-        if self._starting is None:
-            self._starting = threading.Thread(target=self._start_workers, daemon=True)
-            self._starting.start()
-
-    def _start_workers(self) -> None:
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="nfgnn-")
-            graph = pickle.dumps(self.graph, pickle.HIGHEST_PROTOCOL)
-            Path(self._folder.name, _GRAPH).write_bytes(graph)
-        initial = (self._events, str(Path(self._folder.name, _GRAPH)))
-        self._pool = ProcessPoolExecutor(self.workers, self._context, _start, initial)
-        self._started = [self._pool.submit(os.getpid) for _ in range(self.workers)]
+        if self._workers is None:
+            self._workers = _Workers(self.graph, self.workers)
 
     def close(self) -> None:
         """Stop the workers."""
-        self._discard()
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        if self._workers is not None:
+            self._workers.stop()
+            self._workers = None
 
     def run(
         self, batches: Sequence[Batch], work: Work, on_epoch: OnBatchEpoch
     ) -> Iterator[tuple[Batch, list[Any | Failure]]]:
-        if self._cannot_start:
-            yield from self._in_process.run(batches, work, on_epoch)
-            return
-        self.start()
-        waiting = list(range(len(batches)))
-        futures: dict[Future[list[Any | Failure]], int] = {}
-        while waiting and not self._is_ready():
-            yield from self._in_process.run([batches[waiting.pop(0)]], work, on_epoch)
-        while waiting or futures:
+        waiting = list(batches)
+        running: dict[Future[list[Any | Failure]], tuple[int, Batch]] = {}
+        while waiting or running:
+            self.start()
+            if self._cannot_start or not self._has_answered():
+                yield from self._in_process.run(waiting[:1], work, on_epoch)
+                waiting = waiting[1:]
+                continue
             # No queue of submitted work: whether a batch can end in time is decided when a worker
             # is free for it.
-            while waiting and len(futures) < self.workers:
-                number = waiting.pop(0)
-                if self.limit.may_start(batches[number]):
-                    futures[self._submit(number, batches[number], work)] = number
-            done, _ = wait(futures, EVENT_SECONDS, FIRST_COMPLETED)
-            while not self._events.empty():
-                number, history = self._events.get()
-                on_epoch(batches[number], history)
+            while waiting and len(running) < self.workers:
+                batch = waiting.pop(0)
+                if self.limit.may_start(batch):
+                    running[self._submit(batch, work)] = (self._submitted, batch)
+            done, _ = wait(running, EVENT_SECONDS, FIRST_COMPLETED)
+            self._report_events(dict(running.values()), on_epoch)
             for future in done:
-                batch = batches[futures.pop(future)]
-                if not self._has_died(future):
+                _, batch = running.pop(future)
+                if not isinstance(future.exception(), BrokenProcessPool):
                     yield batch, future.result()
                 elif self._has_worked():
-                    self._discard()
+                    self.close()  # new workers start with the next batch
                     yield batch, [Failure(spec, _DIED) for spec in batch]
                 else:
                     # No worker can start, for example in a script without a guarded main part.
                     self._cannot_start = True
-                    yield from self._in_process.run([batch], work, on_epoch)
+                    waiting.insert(0, batch)
 
-    def _submit(self, number: int, batch: Batch, work: Work) -> "Future[list[Any | Failure]]":
-        self.start()
-        assert self._starting is not None
-        self._starting.join()
-        assert self._pool is not None
+    def _submit(self, batch: Batch, work: Work) -> "Future[list[Any | Failure]]":
+        assert self._workers is not None
+        self._submitted += 1
         limit = TimeLimit(self.limit.end, self.limit.longest)
-        packed = _dumps((number, batch, work, limit), self.graph)
+        return self._workers.submit(_dumps((self._submitted, batch, work, limit), self.graph))
+
+    def _has_answered(self) -> bool:
+        """Whether a worker has started, or failed to start."""
+        return self._workers is not None and any(one.done() for one in self._workers.started)
+
+    def _has_worked(self) -> bool:
+        """Whether a worker has ever started. Workers that were given up had started."""
+        if self._workers is None:
+            return True
+        return any(one.done() and one.exception() is None for one in self._workers.started)
+
+    def _report_events(self, running: dict[int, Batch], on_epoch: OnBatchEpoch) -> None:
+        while self._workers is not None and not self._workers.events.empty():
+            number, history = self._workers.events.get()
+            # Events of a batch may arrive after its result.
+            if number in running:
+                on_epoch(running[number], history)
+
+
+class _Workers:
+    """Worker processes, which a thread starts.
+
+    Args:
+        graph: passed to every worker once.
+        count: number of processes.
+    """
+
+    def __init__(self, graph: Graph, count: int) -> None:
+        self._graph = graph
+        self._count = count
+        # Not "fork": the threads of OpenMP do not survive it. A server that has imported torch but
+        # never computed starts workers quickly.
+        context = get_context("forkserver")
+        context.set_forkserver_preload([__name__])
+        self._context = context
+        self.events: SimpleQueue[tuple[int, History]] = context.SimpleQueue()
+        self.started: list[Future[int]] = []
+        """Done as soon as a worker answers."""
+        self._pool: ProcessPoolExecutor | None = None
+        self._is_stopped = False
+        self._lock = threading.Lock()
+        threading.Thread(target=self._start, daemon=True).start()
+
+    def _start(self) -> None:
+        # Pickled here, because tensors would go through shared memory otherwise, of which
+        # containers have little.
+        initial = (self.events, pickle.dumps(self._graph, pickle.HIGHEST_PROTOCOL))
+        pool = ProcessPoolExecutor(self._count, self._context, _start, initial)
+        # The first call waits for the server.
+        started = [pool.submit(os.getpid) for _ in range(self._count)]
+        with self._lock:
+            self._pool = pool
+            self.started = started
+            is_stopped = self._is_stopped
+        if is_stopped:
+            _kill(pool)
+
+    def submit(self, packed: bytes) -> "Future[list[Any | Failure]]":
+        """Run a batch in a worker that is free."""
+        assert self._pool is not None
         try:
             return self._pool.submit(_work, packed)
         except BrokenProcessPool as error:
@@ -141,29 +176,21 @@ class WorkerPool(Executor):
             failed.set_exception(error)
             return failed
 
-    def _is_ready(self) -> bool:
-        """Whether a worker has started, or cannot be started."""
-        return any(one.done() for one in self._started)
+    def stop(self) -> None:
+        """End the workers. Those that are still starting end when they have started."""
+        with self._lock:
+            self._is_stopped = True
+            pool = self._pool
+        if pool is not None:
+            _kill(pool)
 
-    def _has_died(self, future: "Future[list[Any | Failure]]") -> bool:
-        return isinstance(future.exception(), BrokenProcessPool)
 
-    def _has_worked(self) -> bool:
-        """Whether a worker has ever started."""
-        return any(one.done() and one.exception() is None for one in self._started)
-
-    def _discard(self) -> None:
-        """End the workers. New ones start with the next batch."""
-        if self._starting is not None:
-            self._starting.join()
-            self._starting = None
-        if self._pool is not None:
-            # As `kill_workers` of Python 3.14: waiting for them to clean up would take seconds.
-            workers = list((self._pool._processes or {}).values())
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            for worker in workers:
-                worker.kill()
-            self._pool = None
+def _kill(pool: ProcessPoolExecutor) -> None:
+    """Do as ``kill_workers`` of Python 3.14. Waiting for workers to clean up takes seconds."""
+    workers = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.kill()
 
 
 class _GraphPickler(pickle.Pickler):
@@ -188,14 +215,11 @@ def _dumps(value: Any, graph: Graph) -> bytes:
     return file.getvalue()
 
 
-def _start(events: "SimpleQueue[tuple[int, History]]", graph: str) -> None:
+def _start(events: "SimpleQueue[tuple[int, History]]", graph: bytes) -> None:
     """Initialise a worker process."""
     global _worker_graph
     start_worker(events)
-    try:
-        _worker_graph = pickle.loads(Path(graph).read_bytes())
-    except FileNotFoundError:
-        os._exit(0)  # the pool was closed while this worker started
+    _worker_graph = pickle.loads(graph)
 
 
 def _work(packed: bytes) -> list[Any | Failure]:
