@@ -71,11 +71,12 @@ def final_models(
     test_score = bootstrap_score(test, metric, [best.predict_proba(data)[test_nodes]])
     if single:
         return FinalModels(experiment, run, test_score)
-    # Members must have been compared on the same nodes.
-    pool = [candidate for candidate in ranked if candidate.splits == ranked[0].splits]
-    nodes = scored.first(ranked[0].splits)
+    # Members are compared on the same nodes.
+    splits = ranked[0].splits
+    pool = [candidate for candidate in ranked if candidate.splits >= splits]
+    nodes = scored.first(splits)
     selection = select_ensemble(
-        [candidate.probabilities for candidate in pool], nodes, metric, spec.seed
+        [candidate.probabilities[:splits] for candidate in pool], nodes, metric, spec.seed
     )
     fitted = []
     for member in selection.members:

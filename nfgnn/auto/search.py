@@ -27,7 +27,7 @@ from nfgnn.auto.budget import Budget
 from nfgnn.auto.candidate import PORTFOLIO, SEARCH, Candidate
 from nfgnn.auto.candidate_runs import CandidateRuns, RunRecord
 from nfgnn.auto.halving import Round, next_round
-from nfgnn.auto.leaderboard import rank_candidates
+from nfgnn.auto.leaderboard import rank_candidates, regrets
 from nfgnn.auto.portfolio import PortfolioEntry
 from nfgnn.auto.result import FEATURES, LINKS
 from nfgnn.auto.run_costs import RunCosts
@@ -94,7 +94,7 @@ class SearchOutcome:
     """What a search has found."""
 
     candidates: tuple[Candidate, ...]
-    """The best first. Those that were trained on all splits come before the others."""
+    """The best first."""
     scored: ScoredNodes
     """Validation nodes and labels of every split."""
     metric: Metric
@@ -419,17 +419,18 @@ class Search:
     def _ranked(self, entries: Sequence[Entry]) -> list[Entry]:
         """Return the entries with a model, the best first.
 
-        More splits come before fewer ones, and trainings that never rose above chance come last.
+        Trainings that never rose above chance come last.
         """
-        ranks: list[tuple[tuple[float, ...], Entry]] = []
-        for entry in entries:
-            records = self._records(entry.config)
-            if records:
-                dead = any(record.is_dead for record in records)
-                score = _mean([self._greater(record.score) for record in records])
-                loss = _mean([record.log_loss for record in records])
-                ranks.append(((dead, -len(records), -score, loss), entry))
-        return [entry for _, entry in sorted(ranks, key=lambda pair: pair[0])]
+        found = [(entry, self._records(entry.config)) for entry in entries]
+        trained = [(entry, records) for entry, records in found if records]
+        if not trained:
+            return []
+        scores = [[record.score for record in records] for _, records in trained]
+        ranks = []
+        for (_, records), behind in zip(trained, regrets(scores, self.splits.scored, self.metric)):
+            dead = any(record.is_dead for record in records)
+            ranks.append((dead, behind, _mean([record.log_loss for record in records])))
+        return [trained[i][0] for i in sorted(range(len(trained)), key=ranks.__getitem__)]
 
     def _greater(self, score: float) -> float:
         """Return a score of which the greater is better."""

@@ -51,3 +51,21 @@ def test_one_lucky_split_does_not_win() -> None:
     steady = candidate("MLP", correct(6), correct(6))
     assert rank_candidates([lucky, steady], scored(2), ACCURACY) == [steady, lucky]
     assert build_leaderboard([steady, lucky], scored(2), ACCURACY)[0].splits == 2
+
+
+def test_a_poor_model_does_not_win_by_its_number_of_splits() -> None:
+    """Two standard errors are about 0.3 on 8 nodes, less than the gain of 3 nodes."""
+    poor = candidate("GCN", correct(4), correct(4))
+    good = candidate("MLP", correct(7))
+    fair = candidate("LINK", correct(5))
+    ranked = rank_candidates([poor, good, fair], scored(2), ACCURACY)
+    assert ranked == [good, poor, fair]
+
+
+def test_splits_of_different_difficulty_are_compared_in_pairs() -> None:
+    """The first split is easy for everybody, so a high score there is nothing special."""
+    complete = candidate("GCN", correct(8), correct(3))
+    started = candidate("MLP", correct(7))
+    assert rank_candidates([started, complete], scored(2), ACCURACY) == [complete, started]
+    by_loss = rank_candidates([started, complete], scored(2), METRICS["log_loss"])
+    assert by_loss == [complete, started]
