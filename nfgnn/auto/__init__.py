@@ -16,6 +16,7 @@ from nfgnn.auto.ensemble_classifier import EnsembleClassifier
 from nfgnn.auto.portfolio import (
     PORTFOLIO_TABLE,
     PortfolioEntry,
+    first_configuration,
     load_portfolio,
     model_family,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "Score",
     "ScoredNodes",
     "bootstrap_score",
+    "first_configuration",
     "is_auto_folder",
     "load_portfolio",
     "load_predictor",

@@ -14,6 +14,7 @@ Metric and selection rule depend on the graph: whoever trains a configuration se
 """
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -60,6 +61,18 @@ def load_portfolio(path: Path | None = None) -> list[PortfolioEntry]:
     except ValueError as error:
         raise UserError(f"{path}: is not a text file: {error}; check the path") from None
     return _entries(text, str(path))
+
+
+def first_configuration(settings: Mapping[str, Any]) -> RunConfig | None:
+    """Return the first configuration of the portfolio, with ``settings`` in the place of its own.
+
+    ``None`` if its model does not have one of them.
+    """
+    config = load_portfolio()[0].config
+    own = config.settings()
+    if not settings.keys() <= own.keys():
+        return None
+    return RunConfig.resolve(config.model, {**own, **settings}, None, None, "none")
 
 
 def model_family(model: str) -> str:

@@ -1,15 +1,21 @@
 """``nfgnn train``: train a model over several seeds."""
 
+import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from nfgnn.cli import options, values
-from nfgnn.cli._print import class_counts_line, console, print_json, resumable
+from nfgnn.cli._print import class_counts_line, console, message, print_json, resumable
 from nfgnn.errors import writing
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from nfgnn.training import RunConfig
 
 app = typer.Typer()
 _SHOWN_PARTS = ("test", "observed", "unobserved", "val")
@@ -28,7 +34,8 @@ def train(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Name of the model, see `nfgnn models`. Default: NFGNN; ScalableNFGNN on a store.",
+            help="Name of the model, see `nfgnn models`. Default: NFGNN where it has a preset; "
+            "ScalableNFGNN on a store; else the first configuration that `nfgnn auto` tries.",
             callback=options.MODELS.validate,
             autocompletion=options.MODELS.complete,
             rich_help_panel=options.MODEL,
@@ -115,14 +122,17 @@ def train(
         run_experiment,
         train_on_ray,
     )
-    from nfgnn.training.presets import preset_model
+    from nfgnn.training.presets import has_preset, preset_model
 
     model = model or preset_model(preset)
+    is_default = model is None and preset == "best" and not is_store(dataset)
     model = model or ("ScalableNFGNN" if is_store(dataset) else "NFGNN")
     _check_settings(model, settings, dataset, protocol, preset, device)
     data = load_graph(dataset, root, column)
     protocol = protocol or default_protocol(data)
     config = resolve_config(data, model, settings, protocol, preset)
+    if is_default and not has_preset(model, data.get("registered_name"), protocol):
+        config = _without_preset(config, data, settings, dataset)
     seeds = list(range(seed, seed + runs))
     with process_group(device) as own_device:
         source = source_record(dataset, root, column)
@@ -155,6 +165,25 @@ def train(
         print_json(summary)
     else:
         _print_summary(summary, files)
+
+
+def _without_preset(
+    config: "RunConfig", data: "Data", settings: dict[str, Any], dataset: str
+) -> "RunConfig":
+    """Return the first configuration of the portfolio, and print that there are more.
+
+    Settings that its model does not have are those of the given configuration, which then stays.
+    """
+    from nfgnn.auto import first_configuration
+
+    first = first_configuration(settings)
+    if first is not None:
+        config = first.for_graph(data)
+    message(
+        f"{data.name} has no preset: {config.model} is trained with settings that do well on other "
+        f"graphs; `nfgnn auto {shlex.quote(dataset)}` compares models and settings on this one"
+    )
+    return config
 
 
 def _check_settings(

@@ -10,7 +10,7 @@ from nfgnn.nn.dropout import dropout
 from nfgnn.nn.gates import GATES, Gate
 from nfgnn.nn.head_gates import HEAD_GATES, HeadGate
 from nfgnn.nn.linear import Linear
-from nfgnn.nn.node_model import NodeModel, as_node_model
+from nfgnn.nn.node_model import NodeModel, as_node_model, has_weights_per_node
 
 # isort: split
 # The file of a model may import the names above from this package.
@@ -51,5 +51,6 @@ __all__ = [
     "as_node_model",
     "dropout",
     "find_model",
+    "has_weights_per_node",
     "register_model",
 ]

@@ -134,6 +134,11 @@ def as_node_model(module: nn.Module) -> NodeModel:
     return module if isinstance(module, NodeModel) else _Adapter(module)
 
 
+def has_weights_per_node(model: nn.Module) -> bool:
+    """Whether a model or a part of it is tied to the nodes of one graph."""
+    return any(isinstance(part, NodeModel) and part.weights_per_node for part in model.modules())
+
+
 def weighted_cross_entropy(
     logits: Tensor, y: Tensor, label_smoothing: float = 0.0, weight: Tensor | None = None
 ) -> Tensor:

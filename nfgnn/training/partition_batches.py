@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 
 from nfgnn.data import kept_edges, partition_graph
 from nfgnn.errors import UserError
-from nfgnn.nn import NodeModel, Scalable
+from nfgnn.nn import NodeModel, Scalable, has_weights_per_node
 from nfgnn.training.config import TrainingConfig
 from nfgnn.training.graph_trainer import GraphTrainer
 
@@ -198,7 +198,7 @@ def check_partitions(model: NodeModel, num_nodes: int, config: TrainingConfig) -
             f"{name} is trained on rows, so it cannot be trained with partitions = "
             f"{config.partitions}: set batch_size instead"
         )
-    if any(isinstance(m, NodeModel) and m.weights_per_node for m in model.modules()):
+    if has_weights_per_node(model):
         raise UserError(
             f"{name} has weights for every node, so it cannot be trained with partitions = "
             f"{config.partitions}: set partitions = 0 or choose a model or link without them"

@@ -3,7 +3,11 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+
+from nfgnn.auto import load_portfolio
+from nfgnn.training import RunConfig
 
 QUICK = ("--protocol", "stratified", "--runs", "2", "--set", "epochs=15", "--set", "K=3")
 
@@ -34,6 +38,38 @@ def test_json_has_the_documented_keys_and_is_reproducible(call, tmp_path: Path) 
     again = json.loads(call(*command)[1])
     assert again["test_accuracy"] == result["test_accuracy"]
     assert (tmp_path / result["run"] / "run.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_graph_without_preset_is_trained_with_the_first_entry_of_the_portfolio(
+    call, tmp_path: Path
+) -> None:
+    quick = ("--runs", "1", "--set", "epochs=2", "--protocol", "stratified", "--json")
+    first = load_portfolio()[0].config
+
+    def train(*options: str) -> tuple[dict[str, object], str]:
+        status, out, err = call("train", *options, *quick)
+        assert status == 0
+        return json.loads(out)["config"], " ".join(err.split())
+
+    config, err = train("karate")
+    assert (
+        config
+        == replace(first, training=replace(first.training, epochs=2, select="loss")).to_dict()
+    )
+    assert f"karate has no preset: {first.model} is trained" in err
+    assert "`nfgnn auto karate` compares models" in err
+    # The model and the preset of the user, the preset of a graph, and settings of NFGNN alone.
+    config, err = train("karate", "--model", "NFGNN")
+    assert (
+        config == RunConfig.resolve("NFGNN", {"epochs": 2, "select": "loss"}, None, None).to_dict()
+    )
+    assert "nfgnn auto" not in err
+    config, err = train("karate", "--preset", "none")
+    assert (config["model"], "nfgnn auto" in err) == ("NFGNN", False)
+    config, err = train("mixed")
+    assert (config["model"], "nfgnn auto" in err) == ("NFGNN", False)
+    config, err = train("karate", "--set", "gate=agreement", "--set", "rank=3")
+    assert (config["model"], "nfgnn auto" in err) == ("NFGNN", True)
 
 
 def test_names_are_accepted_in_any_case(call) -> None:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from nfgnn.auto import FEATURES, LINKS
+from nfgnn.auto import FEATURES, LINKS, model_family
 from nfgnn.paper.search import portfolio_selection as module
 from nfgnn.paper.search.portfolio_candidates import Candidate, Column
 from nfgnn.paper.search.portfolio_matrix import Matrix
@@ -32,6 +32,8 @@ def make_matrix(
         test=values,
         cost=np.ones(len(values)) if cost is None else np.array(cost),
         noise=np.zeros(values.shape[1]),
+        families=tuple(model_family(name) for name in names),
+        tied=np.array([name == "LINK" for name in names]),
     )
 
 
@@ -73,10 +75,27 @@ def test_the_cheapest_of_equal_candidates_is_taken() -> None:
     assert select_portfolio(matrix, 1) == [2]
 
 
-def test_a_missing_result_helps_nowhere() -> None:
-    matrix = make_matrix([[95, NAN], [90, 70], [NAN, 71], [20, 20]])
-    # Row 1 alone helps on both graphs; the others then improve one graph each.
-    assert select_portfolio(matrix, 3) == [1, 0, 2]
+def test_a_missing_regret_is_a_weighted_mean_of_similar_candidates() -> None:
+    values = np.array([[95, 80, NAN], [94, 80, 70], [20, 30, 60], [50, NAN, 90]])
+    matrix = make_matrix(values.tolist())
+    regret = values.max(axis=0, initial=0, where=~np.isnan(values)) - values
+    # Distances are over the graphs that both have, scaled to all three.
+    distances = [
+        np.sqrt(3 / 2 * np.sum((regret[0, :2] - regret[1, :2]) ** 2)),
+        np.sqrt(3 / 2 * np.sum((regret[0, :2] - regret[2, :2]) ** 2)),
+        np.sqrt(3 / 1 * (regret[0, 0] - regret[3, 0]) ** 2),
+    ]
+    weights = 1 / np.array(distances)
+    expected = np.sum(weights * regret[1:, 2]) / np.sum(weights)
+    assert module.estimated_regret(matrix)[0, 2] == pytest.approx(expected)
+
+
+def test_a_missing_result_neither_favours_nor_punishes() -> None:
+    """It is a little better or worse than candidates that do alike where both have results."""
+    alike = [[94.0, 79.0 - 0.1 * row, 70.0] for row in range(10)]
+    others = [[20.0 + row, 10.0, 15.0] for row in range(10)]
+    assert select_portfolio(make_matrix([[95, 80, NAN], *alike, *others]), 1) == [0]
+    assert select_portfolio(make_matrix([[93, 78, NAN], *alike, *others]), 1) == [1]
 
 
 def test_the_selection_starts_over_when_every_graph_has_its_best() -> None:
@@ -95,6 +114,21 @@ def test_first_entries_are_cheap_and_soon_of_every_family() -> None:
     assert all(cost[row] <= median for row in chosen[: module.CHEAP_ENTRIES])
     families = {matrix.families[row] for row in chosen[: module.FAMILY_ENTRIES]}
     assert {FEATURES, LINKS} <= families
+
+
+def test_the_entry_of_a_family_is_the_best_of_it_alone() -> None:
+    """The second MLP would add more to what is chosen, but the first is better by itself."""
+    models = ["GCN"] * 4 + ["MLP", "MLP", "LINK"]
+    values = [[90.0 if row == column else 10.0 for column in range(5)] for row in range(4)]
+    values += [[12.0] * 5, [0.0, 0.0, 0.0, 0.0, 58.0], [0.0] * 5]
+    chosen = select_portfolio(make_matrix(values, models=models), 6)
+    assert sorted(chosen[:4]) == [0, 1, 2, 3]
+    assert sorted(chosen[4:]) == [4, 6]
+
+
+def test_the_first_entry_can_be_applied_to_other_nodes() -> None:
+    matrix = make_matrix([[90.0], [80.0]], models=["LINK", "GCN"])
+    assert select_portfolio(matrix, 1) == [1]
 
 
 def test_fewer_candidates_than_entries_are_all_taken() -> None:

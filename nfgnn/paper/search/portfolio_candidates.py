@@ -1,9 +1,10 @@
 """The configurations that the portfolio of ``nfgnn auto`` is chosen from.
 
-Candidates are the default of every model, variants of defaults, the presets and winners of earlier
-searches, and random draws. ``portfolio_candidates.toml`` says how many of each. Of the winners of a
-model, those that differ in most settings from the ones taken before are taken. A winner names the
-graph that it was found on, so that this graph can be evaluated without it.
+Candidates are the default of every model but the scalable ones, variants of defaults, the presets
+and winners of earlier searches, and random draws. ``portfolio_candidates.toml`` says how many of
+each. Of the winners of a model, those that differ in most settings from the ones taken before are
+taken. A winner names the graph that it was found on, so that this graph can be evaluated without
+it.
 """
 
 import tomllib
@@ -15,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from nfgnn.nn import MODELS
+from nfgnn.nn import MODELS, Scalable
 from nfgnn.paper.search.modern_draws import modern_draws
 from nfgnn.training import RunConfig
 from nfgnn.training.presets import GATE_KINDS, modern_tables, preset, preset_tables
@@ -68,7 +69,10 @@ def relatives(graph: str) -> frozenset[str]:
 def portfolio_candidates() -> tuple[Candidate, ...]:
     """Return all candidates, without repetitions, those of the first stage first."""
     found: dict[str, Candidate] = {}
-    for model in MODELS:
+    for model, entry in MODELS.items():
+        # They hold all terms of all features, which is meant for graphs on disk.
+        if issubclass(entry.model, Scalable):
+            continue
         for candidate in _candidates_of(model):
             found.setdefault(config_key(candidate.config), candidate)
     return tuple(sorted(found.values(), key=lambda candidate: candidate.stage))

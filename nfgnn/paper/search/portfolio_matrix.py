@@ -3,11 +3,13 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nfgnn.auto import model_family
+from nfgnn.nn import has_weights_per_node
 from nfgnn.paper.search.portfolio_candidates import (
     Candidate,
     Column,
@@ -42,9 +44,10 @@ class Matrix:
     noise: Values
     """Standard error of a validation score, in points; one value per graph."""
 
-    @property
-    def families(self) -> list[str]:
-        return [model_family(candidate.config.model) for candidate in self.candidates]
+    families: tuple[str, ...]
+    """What the candidates read: see :func:`nfgnn.auto.model_family`."""
+    tied: NDArray[np.bool_]
+    """Whether a candidate has weights per node, which tie it to one graph."""
 
     def regret(self) -> Values:
         """Return by how many points each candidate is worse than the best one on a graph."""
@@ -71,6 +74,8 @@ class Matrix:
             test=self.test[np.ix_(rows, columns)],
             cost=self.cost[rows],
             noise=self.noise[columns],
+            families=tuple(self.families[i] for i in rows),
+            tied=self.tied[rows],
         )
 
 
@@ -109,10 +114,18 @@ def make_matrix(records: Sequence[Record]) -> Matrix:
     cost[without_cost] = _relative_cost(seconds["gpu"])[without_cost]
     cost[np.isnan(cost)] = np.inf
     noise = _standard_error(difference)
-    matrix = Matrix(candidates, tuple(columns), validation, test, cost, noise)
+    families = tuple(model_family(candidate.config.model) for candidate in candidates)
+    tied = np.array(_tied_candidates())
+    matrix = Matrix(candidates, tuple(columns), validation, test, cost, noise, families, tied)
     known = ~np.isnan(validation)
     rows = np.flatnonzero(known.any(axis=1)).tolist()
     return matrix.part(rows, np.flatnonzero(known.any(axis=0)).tolist())
+
+
+@lru_cache
+def _tied_candidates() -> list[bool]:
+    """Return which candidates have weights per node; building the models takes a second."""
+    return [has_weights_per_node(c.config.build(2, 2, 2)) for c in portfolio_candidates()]
 
 
 def _score(record: Record, part: str) -> float:

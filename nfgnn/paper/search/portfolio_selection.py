@@ -5,13 +5,19 @@ worse than the best candidate. Greedy selection takes the candidate that lowers 
 graphs of the smallest regret so far. When nothing lowers it any more, every graph has a good
 configuration, and the selection starts over with the remaining candidates.
 
-- A candidate without result on a graph is no help there.
+- The regret of a candidate that has no result on a graph is estimated from those candidates that
+  do most alike on other graphs. A missing result neither favours nor punishes it.
 - Of candidates that help about as much, the cheapest is taken.
+- The first entry has no weights per node, because it is the default of ``nfgnn train``, whose
+  models are also applied to new nodes.
 - The first entries are cheap, and soon one of them ignores the edges and one ignores the features,
   so that a search answers early what the graph is worth.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
+from sklearn.impute import KNNImputer
 
 from nfgnn.auto import FEATURES, LINKS
 from nfgnn.paper.search.portfolio_matrix import Matrix, Values
@@ -24,26 +30,36 @@ FAMILY_ENTRIES = 6
 """So many entries contain one that ignores the edges and one that ignores the features."""
 TOLERANCE = 0.05
 """Gains that differ by less, in points, are equal."""
+_NEIGHBOURS = 10
 
 
 def select_portfolio(matrix: Matrix, count: int = ENTRIES) -> list[int]:
     """Return the rows of the chosen candidates, in the order of the selection."""
-    regret = np.where(np.isnan(matrix.validation), np.inf, matrix.regret())
+    regret = estimated_regret(matrix)
     # Where nothing is chosen yet, the worst candidate is what one has.
-    worst = np.max(np.where(np.isinf(regret), 0.0, regret), axis=0)
+    worst = np.max(regret, axis=0)
     best = worst.copy()
     chosen: list[int] = []
     while len(chosen) < min(count, len(matrix.candidates)):
-        allowed = np.array(_allowed(matrix, chosen))
-        gains = _gains(regret[allowed], best)
+        families = _required_families(matrix, chosen)
+        allowed = np.array(_allowed(matrix, chosen, families))
+        # The entry that stands for a family is the best of it alone.
+        gains = _gains(regret[allowed], worst if families else best)
         if gains.max() <= TOLERANCE and not np.array_equal(best, worst):
             best = worst.copy()
             continue
         equal = allowed[gains >= gains.max() - TOLERANCE]
-        cheapest = equal[np.argmin(matrix.cost[equal])]
-        chosen.append(int(cheapest))
+        cheapest = int(equal[np.argmin(matrix.cost[equal])])
+        chosen.append(cheapest)
         best = np.minimum(best, regret[cheapest])
     return chosen
+
+
+def estimated_regret(matrix: Matrix) -> Values:
+    """Return the regret of all candidates, estimated where a result is missing."""
+    imputer = KNNImputer(n_neighbors=_NEIGHBOURS, weights="distance")
+    regret: Values = imputer.fit_transform(matrix.regret())
+    return regret
 
 
 def _gains(regret: Values, best: Values) -> Values:
@@ -52,13 +68,20 @@ def _gains(regret: Values, best: Values) -> Values:
     return gains
 
 
-def _allowed(matrix: Matrix, chosen: list[int]) -> list[int]:
+def _required_families(matrix: Matrix, chosen: Sequence[int]) -> set[str]:
+    """Return the families that the next entry must be of; empty if it may be of any."""
+    missing = {FEATURES, LINKS} & set(matrix.families)
+    missing -= {matrix.families[row] for row in chosen}
+    return missing if len(chosen) + len(missing) >= FAMILY_ENTRIES else set()
+
+
+def _allowed(matrix: Matrix, chosen: Sequence[int], families: set[str]) -> list[int]:
     """Return the candidates that may come next."""
-    families = matrix.families
-    rows = [row for row in range(len(families)) if row not in chosen]
-    required = ({FEATURES, LINKS} & set(families)) - {families[row] for row in chosen}
-    if required and len(chosen) + len(required) >= FAMILY_ENTRIES:
-        rows = [row for row in rows if families[row] in required]
+    rows = [row for row in range(len(matrix.candidates)) if row not in chosen]
+    if families:
+        rows = [row for row in rows if matrix.families[row] in families]
+    if not chosen:
+        rows = [row for row in rows if not matrix.tied[row]] or rows
     cheap = [row for row in rows if matrix.cost[row] <= np.median(matrix.cost)]
     if cheap and len(chosen) < CHEAP_ENTRIES:
         return cheap

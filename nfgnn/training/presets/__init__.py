@@ -69,6 +69,14 @@ def preset(
     return {**tables.get("default", {}), **by_dataset.get(dataset or "", {})}
 
 
+def has_preset(model: str, dataset: str | None, protocol: str | None) -> bool:
+    """Whether a model has a preset of its own for a dataset under a protocol."""
+    tables = preset_tables(model)
+    of_protocols = [tables.get(table_protocol(protocol), {}), tables.get(protocol or "", {})]
+    of_protocols.append(modern_tables().get(model, {}).get(protocol or "", {}))
+    return any(dataset in by_dataset for by_dataset in of_protocols)
+
+
 def table_protocol(protocol: str | None) -> str:
     """Return the protocol whose tables are used under this one."""
     if protocol is None or protocol in _LIKE_FULL:
@@ -102,6 +110,7 @@ __all__ = [
     "KINDS",
     "MODERN",
     "PresetFile",
+    "has_preset",
     "is_preset_file",
     "modern_tables",
     "preset",
