@@ -71,7 +71,7 @@ class AutoFolder:
     def __init__(self, folder: Path, description: Mapping[str, Any]) -> None:
         self.folder = folder
         self.description: dict[str, Any] = json.loads(json.dumps(description))
-        self._work = folder.with_name(f".{folder.name}.partial")
+        self._work = _work_folder(folder)
 
     @property
     def runs(self) -> Path:
@@ -96,11 +96,8 @@ class AutoFolder:
             refuse_replacement(folder, _WHAT, ours=True, overwrite=overwrite)
         work = files._work
         _refuse_other_files(work)
-        busy = (
-            f"another process is writing {folder}: wait for it, or name another folder with --out"
-        )
         # The lock ends with the process, even if it is killed, so it never has to be cleaned up.
-        with locked(work, busy):
+        with locked(work, _busy(folder)):
             same = _search_of(work / _SEARCH) == files.description
             if not same and not overwrite:
                 _refuse_unfinished_search(work)
@@ -161,7 +158,26 @@ def finished_result(folder: Path, description: Mapping[str, Any]) -> AutoResult 
     _, damaged = verify_auto(folder)
     for name, problem in damaged.items():
         raise UserError(f"{folder / name}: {problem}; search again with --overwrite")
+    _delete_leftovers(folder, description)
     return read_result(folder)
+
+
+def _delete_leftovers(folder: Path, description: Mapping[str, Any]) -> None:
+    """Delete the candidates of a search that was killed after it had published its result."""
+    work = _work_folder(folder)
+    # The file that describes the search may have been deleted first.
+    if work.is_dir() and _search_of(work / _SEARCH) in (None, json.loads(json.dumps(description))):
+        _refuse_other_files(work)
+        with locked(work, _busy(folder)):
+            delete(work)
+
+
+def _work_folder(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.partial")
+
+
+def _busy(folder: Path) -> str:
+    return f"another process is writing {folder}: wait for it, or name another folder with --out"
 
 
 def read_result(folder: Path) -> AutoResult:

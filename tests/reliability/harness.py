@@ -22,6 +22,7 @@ TRAIN = ("train", *KARATE, "--runs", "2", "--workers", "1", *QUICK, "--out", "ru
 STORE = ("precompute", "karate", "--rows", "all", "--device", "cpu", "--out", "store")
 _LIMIT = 120.0  # seconds until a command counts as hanging
 _TIMES = re.compile(r"seconds|_ms$|wait|per_second")
+_TIME_SPANS = re.compile(r"\d+(\.\d+)? (s|min|h)\b")
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Case:
 _RUN = (*TRAIN, "--set", "K=2")
 _STORE_RUN = ("train", "store", *KARATE[1:], "--runs", "2", *QUICK, "--set", "batch_size=8")
 _TUNE = ("tune", *KARATE, "--model", "MLP", "--trials", "2", "--seeds", "0", *QUICK)
+_AUTO = ("auto", *KARATE, "--max-runs", "8", "--portfolio", str(HERE / "portfolio.toml"))
 _TABLE = ("reproduce", "full", "--datasets", "karate", "--models", "MLP,GCN", "--runs", "2")
 CASES = {
     "train": Case((*_RUN, "--resume")),
@@ -55,6 +57,7 @@ CASES = {
     "explore": Case(("explore", "run", "-o", "e.html"), (_RUN,)),
     "analyze": Case(("analyze", "karate")),
     "tune": Case((*_TUNE, "--out", "best.toml")),
+    "auto": Case((*_AUTO, "--workers", "1", "--device", "cpu", "--out", "run", "--resume")),
     "reproduce": Case((*_TABLE, "--device", "cpu")),
     "datasets --template": Case(("datasets", "--template", "mine")),
     "NodeClassifier.save": Case(("save", "model"), (("save", "model"),)),
@@ -258,6 +261,8 @@ def _read(path: Path, folder: Path) -> Any:
         return [line.split(maxsplit=1)[1] for line in path.read_text().splitlines()]
     if path.suffix == ".sqlite":
         return _rows(path)
+    if path.suffix == ".html":
+        return _TIME_SPANS.sub("TIME", path.read_text())
     if path.name == "records.parquet":
         return pq.read_table(path).drop_columns("seconds").to_pylist()
     if path.suffix == ".json":

@@ -18,7 +18,7 @@ SAMPLED = (
     "tune",
     "NodeClassifier.save",
 )
-KILLED = (*SAMPLED, "train on parts")
+KILLED = (*SAMPLED, "train on parts", "auto")
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler"
 )
