@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from nfgnn import NodeClassifier, load_dataset, split
+from nfgnn import AutoNodeClassifier, NodeClassifier, load_dataset, split
 from nfgnn.cli import main
 from nfgnn.data import open_large, published
 from nfgnn.paper.search.results import SearchResults
@@ -151,6 +151,12 @@ def open_store(place: Place, arguments: list[str]) -> Result:
 def load_model(place: Place, arguments: list[str]) -> Result:
     """Load a saved model and apply it to the graph that it was trained on."""
     classifier = NodeClassifier.load(place.input / "model", device="cpu")
+    return _probabilities(place, classifier)
+
+
+def load_search(place: Place, arguments: list[str]) -> Result:
+    """Load the result of a search and predict with its ensemble."""
+    classifier = AutoNodeClassifier.load(place.input / "auto", device="cpu")
     return _probabilities(place, classifier)
 
 

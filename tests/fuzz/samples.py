@@ -78,6 +78,7 @@ def _write_set(place: Path, seed: int) -> None:
         writer_of(entry)(entry, raw)
     graph = str(place / "csv" / "graph")
     _run("train", graph, "--runs", "2", *FAST, "--out", "run/run", "--json")
+    _write_search_folder(place, graph)
     _run("precompute", graph, "--K", "2", "--rows", "all", "--out", "store/store", "--json")
     _run("train", "store/store", "--runs", "1", *FAST[:2], "--out", "store-run/run", "--json")
     tune = ("tune", graph, "--trials", "1", "--seeds", "0", "--set", "epochs=2", "--model", "MLP")
@@ -92,6 +93,17 @@ def _write_set(place: Path, seed: int) -> None:
     _write_model(place, data)
     _write_search_results(place / "search" / "search.parquet")
     _write_foreign_files(place)
+
+
+def _write_search_folder(place: Path, graph: str) -> None:
+    """Write the result of a search among two models, both of which are in the ensemble."""
+    (place / "auto").mkdir()
+    portfolio = place / "auto" / "portfolio.toml"
+    models = ("MLP", "GCN")
+    tables = [f'[[configuration]]\nmodel = "{m}"\nepochs = 2\nhidden_channels = 4' for m in models]
+    portfolio.write_text("\n".join(tables))
+    budget = ("--max-runs", "10", "--workers", "1", "--portfolio", str(portfolio))
+    _run("auto", graph, *budget, "--out", "auto/auto", "--json")
 
 
 def _write_graphs(place: Path, data: Data) -> None:

@@ -9,9 +9,10 @@ from nfgnn.checksums import SUMS, write_checksums
 
 def seal_folder(folder: Path) -> None:
     """Write the checksums of a saved model or run folder anew."""
-    seeds = [path for path in sorted(folder.glob("seed-*")) if path.is_dir()]
-    for seed in seeds:
-        _seal(seed)
+    for pattern in ("seed-*", "ensemble/member-*", "ensemble"):
+        for part in sorted(folder.glob(pattern)):
+            if part.is_dir():
+                _seal(part)
     _seal(folder)
 
 
@@ -19,7 +20,7 @@ def _seal(folder: Path) -> None:
     """Write the checksums of all files but pictures, as for a folder without a mutation."""
     if (folder / SUMS).is_file():
         files = [path for path in folder.iterdir() if path.is_file() and path.suffix != ".png"]
-        sums = [path / SUMS for path in folder.glob("seed-*") if (path / SUMS).is_file()]
+        sums = [path for path in folder.glob(f"*/{SUMS}") if path.is_file()]
         names = [str(path.relative_to(folder)) for path in (*files, *sums) if path.name != SUMS]
         names += [str(path.relative_to(folder)) for path in sums]
         write_checksums(folder, sorted(set(names)))

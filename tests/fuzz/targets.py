@@ -235,6 +235,7 @@ def all_targets(samples: Path) -> list[Target]:
         *_graph_targets(),
         *_raw_targets(samples),
         *_run_targets(),
+        *_search_targets(),
         *_store_targets(),
         *_record_targets(),
         *_option_targets(),
@@ -394,6 +395,23 @@ def _run_targets() -> list[Target]:
                    sample="model/model"),
     ]  # fmt: skip
     return targets + more
+
+
+def _search_targets() -> list[Target]:
+    """The folder of a search is a run folder with an ensemble."""
+    actions_by_name = {
+        "predict": predictions("INPUT/auto", "SAMPLES/csv/graph"),
+        "verify": command("verify", "INPUT/auto", "--json"),
+        "AutoNodeClassifier.load": actions.load_search,
+    }
+    targets: list[Target] = []
+    for name, action in actions_by_name.items():
+        targets += [
+            FileTarget("search folder", name, action, 2, True, sample="auto/auto", files="*[!g]"),
+            FileTarget("search folder, resealed", name, action, 3, sample="auto/auto",
+                       files="*[!g]", after=seal_folder),
+        ]  # fmt: skip
+    return targets
 
 
 def _store_targets() -> list[Target]:
