@@ -151,13 +151,23 @@ def test_page_does_what_it_says(
     assert ran, f"{page} has nothing to run"
 
 
-def test_readme_quotes_the_committed_table() -> None:
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    results = (REPOSITORY / "results" / "mixed_patterns.md").read_text(encoding="utf-8")
-    first = results.partition("## A third")[0]
-    rows = [line for line in first.splitlines() if line.startswith("|")]
+def test_results_quote_the_committed_tables() -> None:
+    page = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf-8")
+    mixed = (REPOSITORY / "results" / "mixed_patterns.md").read_text(encoding="utf-8")
+    rows = [line for line in mixed.partition("## A third")[0].splitlines() if line.startswith("|")]
     assert len(rows) == 7
-    assert "\n".join(rows) in readme
+    assert "\n".join(rows) in page
+    # The README has the means of the same rows, without their intervals.
+    readme = _rows((REPOSITORY / "README.md").read_text(encoding="utf-8"))
+    for name, quoted in (("nfgnn, best preset", "ours, 50 runs"), ("NFGNN in the paper", None)):
+        (means,) = [row[1:] for row in readme if row[0] == name]
+        found = [row[1:] for row in _rows(page) if row[0] == (quoted or "paper's NFGNN")]
+        assert means == [value.partition(" ±")[0] for value in found[0]]
+    full = _rows((REPOSITORY / "results" / "full.md").read_text(encoding="utf-8"))
+    (best,) = [row[1:] for row in full if row[0] == "NFGNN (best)"]
+    committed = [re.sub(r"\*| \(.*", "", cell) for cell in best]
+    (ours,) = [row[1:] for row in _rows(page.partition("Semi-supervised")[0]) if "ours" in row[0]]
+    assert ours == committed
 
 
 def test_deep_networks_quote_the_committed_tables() -> None:
@@ -175,7 +185,7 @@ def test_deep_networks_quote_the_committed_tables() -> None:
     measured = [tuple(row[1:]) for row in _rows(times)]
     assert len(measured) == 16
     assert measured[2:8] + measured[10:] == [tuple(row[1:]) for row in timed if "." in row[1]]
-    short = _rows(readme.partition("**On the benchmarks of today**")[2].partition("## Speed")[0])
+    short = _rows(readme.partition("Ten official splits")[2].partition("## Speed")[0])
     for row in short[2:6]:
         assert row[1:] in [values[:4] for values in quoted.values()]
 
@@ -193,5 +203,6 @@ def test_links_lead_somewhere(page: str) -> None:
     assert not missing
 
 
-def test_the_picture_is_small() -> None:
-    assert (REPOSITORY / "docs" / "images" / "run.png").stat().st_size < 150_000
+def test_the_pictures_are_small() -> None:
+    for picture in (REPOSITORY / "docs" / "images").glob("*.png"):
+        assert picture.stat().st_size < 150_000, picture
