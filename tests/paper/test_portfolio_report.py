@@ -1,6 +1,7 @@
 """The evaluation of the portfolio on graphs that were left out, and its files."""
 
 import csv
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from nfgnn.paper.search.portfolio_report import SIZES, leave_one_out, write_port
 from nfgnn.paper.search.portfolio_selection import select_portfolio
 from nfgnn.training import Record, open_records
 
+RESULTS = Path(__file__).parents[2] / "results"
 GRAPHS = ("cora", "texas", "chameleon", "actor")
 
 
@@ -66,6 +68,14 @@ def test_files_are_written_from_records(tmp_path: Path) -> None:
     before = [file.read_bytes() for file in (markdown, table, portfolio)]
     write_portfolio_report(tmp_path, from_records=True)
     assert [file.read_bytes() for file in (markdown, table, portfolio)] == before
+
+
+def test_committed_files_are_what_the_committed_runs_select(tmp_path: Path) -> None:
+    shutil.copy(RESULTS / "portfolio-search.parquet", tmp_path)
+    markdown, table, portfolio = write_portfolio_report(tmp_path, from_records=True)
+    assert markdown.read_text() == (RESULTS / "portfolio.md").read_text()
+    assert table.read_text() == (RESULTS / "portfolio.csv").read_text()
+    assert load_portfolio(portfolio) == load_portfolio()
 
 
 def test_nothing_is_written_without_records(tmp_path: Path) -> None:
