@@ -411,6 +411,9 @@ def _search_targets() -> list[Target]:
             FileTarget("search folder, resealed", name, action, 3, sample="auto/auto",
                        files="*[!g]", after=seal_folder),
         ]  # fmt: skip
+    auto = command("auto", "SAMPLES/csv/graph", "--portfolio", "INPUT/portfolio.toml",
+                   "--max-runs", "2", "--workers", "1", "--out", "OUT/run", "--json")  # fmt: skip
+    targets.append(FileTarget("portfolio file", "auto", auto, 3, sample="auto/portfolio.toml"))
     return targets
 
 
@@ -482,6 +485,8 @@ def _option_targets() -> list[Target]:
                    "--storage", "OUT/t.sqlite", "--json")  # fmt: skip
     predict = command("predict", "SAMPLES/run/run", "SAMPLES/csv/graph", "-o", "OUT/p.csv")
     explore = command("explore", "SAMPLES/run/run", "-o", "OUT/e.html", "--json")
+    auto = command("auto", "karate", "--portfolio", "SAMPLES/auto/portfolio.toml", "--workers",
+                   "1", "--max-runs", "2", "--out", "OUT/run", "--json")  # fmt: skip
     reproduce = command("reproduce", "full", "--from-records", "--json", "--out", "OUT/r")
     every: list[tuple[str, Action, int, tuple[str, ...]]] = [
         ("train", train, 16, ("--set",)),
@@ -497,6 +502,8 @@ def _option_targets() -> list[Target]:
         ("tune", tune, 1, ("--storage", "--out")),
         ("predict", predict, 3, ("--seed", "--column", "--extends", "--device", "-o", "--root")),
         ("explore", explore, 2, ("--seed", "--nodes", "--with", "--dataset", "-o", "--column")),
+        ("auto", auto, 2, ("--metric", "--protocol", "--portfolio", "--device", "--seed",
+                           "--column", "--time", "--max-runs")),
         ("analyze", command("analyze", "--json"), 1, ("DATASET",)),
         ("datasets", command("datasets", "--json"), 2, ("NAME",)),
         ("datasets", command("datasets"), 1, ("--template", "--root")),
