@@ -19,6 +19,8 @@ _RESERVED_LOADING = 0.45
 _LEAST_RESERVE = 3.0
 _LARGEST_RESERVE = 20.0
 _LARGEST_SHARE = 0.25
+_PREDICTIONS = 8
+"""Number of models that predict all nodes at the end: the members of the ensemble, mostly."""
 
 
 @dataclass
@@ -49,6 +51,8 @@ class Budget:
         """Time until the search started, which loading the graph took."""
         self.seconds_to_first = 0.0
         """Time until the first model was trained; 0 as long as there is none."""
+        self.prediction_seconds = 0.0
+        """Longest time that a model took to predict all nodes."""
         if self.clock is not None and self.clock.is_file():
             times = json.loads(self.clock.read_text(encoding="utf-8"))
             self.started -= float(times["seconds"])
@@ -88,10 +92,14 @@ class Budget:
         """Time for trainings: from the start of the search to the reserve for what follows."""
         if self.seconds is None:
             return math.inf
-        # What takes long to load on a busy machine also takes long to finish.
-        slowness = _RESERVED_LOADING * self.seconds_before
-        reserve = max(_RESERVED_SHARE * self.seconds, _LEAST_RESERVE, slowness)
-        reserve = min(reserve, _LARGEST_RESERVE, _LARGEST_SHARE * self.seconds)
+        reserve = max(
+            _LEAST_RESERVE,
+            min(_RESERVED_SHARE * self.seconds, _LARGEST_RESERVE),
+            # What takes long to load on a busy machine also takes long to finish.
+            _RESERVED_LOADING * self.seconds_before,
+            _PREDICTIONS * self.prediction_seconds,
+        )
+        reserve = min(reserve, _LARGEST_SHARE * self.seconds)
         return max(self.seconds - reserve - self.seconds_before, 0.0)
 
     def end(self, share: float = 1.0) -> float:

@@ -66,6 +66,8 @@ LEAST_SLICE = 0.3
 """Seconds of the shortest time slice."""
 FIRST_SLICE = 0.5
 """Shortest time slice as a share of the time of the first training, which is a cheap one."""
+LEAST_ENTRIES = 6
+"""Number of configurations that get a time slice, however long they train."""
 LEAST_SECONDS = 2.0
 """Time of the first training where no time is left for it."""
 LEAST_SEARCH_SHARE = 0.08
@@ -198,10 +200,12 @@ class Search:
             return
 
         def first_slice() -> float:
+            first = self._record(self.entries[0].config, 0)
             left = self.executors.workers * self.budget.seconds_left(FIRST_ROUND_SHARE)
             # In a shorter slice hardly anything is learnt. The last ones then get none.
-            least = FIRST_SLICE * self.costs.seconds(self.entries[0].config)
-            return max(LEAST_SLICE, least, left / max(1, len(entries)))
+            least = 0.0 if first is None else FIRST_SLICE * first.seconds
+            seconds = max(least, left / max(1, len(entries)))
+            return max(LEAST_SLICE, min(seconds, left / LEAST_ENTRIES))
 
         seconds: float | None = self._decided(first_slice)
         share = min(FIRST_ROUND_END, self._portfolio_share)
@@ -369,6 +373,9 @@ class Search:
             if record is not None:
                 self._finished.add(self.runs.path(spec))
                 self.costs.add(spec.config, record)
+                self.budget.prediction_seconds = max(
+                    self.budget.prediction_seconds, record.extra_seconds
+                )
         self._report_best()
 
     def _was_cut_at(self, spec: RunSpec, seconds: float) -> bool:
