@@ -177,7 +177,8 @@ def interval(samples: Tensor, level: float = 0.95) -> tuple[float, float]:
 def bootstrap_score(scored: ScoredNodes, metric: Metric, probabilities: Sequence[Tensor]) -> Score:
     """Return the score of predictions with its 95 % confidence interval.
 
-    Without a single bootstrap sample on which the metric is defined, the interval is the value.
+    Samples that all agree, or on which the metric is not defined, have the limits of the rule of
+    three: three nodes more or less.
 
     Args:
         scored: the nodes.
@@ -190,5 +191,9 @@ def bootstrap_score(scored: ScoredNodes, metric: Metric, probabilities: Sequence
     if np.isnan(low):
         low = value
         high = value
+    if low == high and metric.greater_is_better:
+        # Samples of perfect predictions do not differ. The rule of three gives the other limit.
+        low = max(value - 3 / scored.count, 0.0)
+        high = min(value + 3 / scored.count, 1.0)
     # The value lies in its interval, also where few samples are defined.
     return Score(value, min(low, value), max(high, value), scored.count)

@@ -108,3 +108,11 @@ def test_bins_of_scores_hardly_change_a_ranking_metric(name: str) -> None:
     )
     assert exact.std() > 0.005
     torch.testing.assert_close(values, exact, atol=0.001, rtol=0)
+
+
+def test_perfect_predictions_have_the_limit_of_the_rule_of_three() -> None:
+    y = torch.tensor([0, 1] * 15)
+    rows = torch.nn.functional.one_hot(y).double()
+    score = bootstrap_score(ScoredNodes((torch.arange(30),), (y,), 2), METRICS["accuracy"], [rows])
+    assert (score.value, score.high) == (1.0, 1.0)
+    assert score.low == pytest.approx(0.9)
