@@ -26,6 +26,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nfgnn.errors import UserError
+from nfgnn.files import atomic_write
+from nfgnn.paper.search import portfolio_candidates as candidates
 from nfgnn.paper.search.portfolio_candidates import (
     Column,
     portfolio_candidates,
@@ -42,7 +44,9 @@ _NO_LIMIT = 1e9  # seconds
 def main() -> None:
     options = parse_arguments()
     try:
-        if options.count:
+        if options.make_candidates:
+            write_candidates()
+        elif options.count:
             count(options.folder)
         elif options.collect is not None:
             collect(options.folder, options.collect)
@@ -66,8 +70,19 @@ def parse_arguments() -> argparse.Namespace:
         "--task-limit", type=float, default=60, help="seconds for runs that are trained together"
     )
     parser.add_argument("--collect", type=Path, metavar="RESULTS", help="add the runs to a folder")
+    parser.add_argument(
+        "--make-candidates",
+        action="store_true",
+        help="take new candidates from the presets of today; train nothing",
+    )
     parser.add_argument("--count", action="store_true", help="count the runs; train nothing")
     return parser.parse_args()
+
+
+def write_candidates() -> None:
+    """Replace the file of the candidates in this checkout."""
+    path = Path(candidates.__file__).with_name(candidates.CANDIDATES)
+    atomic_write(path, candidates.candidates_text(candidates.make_candidates()))
 
 
 def train(options: argparse.Namespace) -> None:
@@ -79,9 +94,9 @@ def train(options: argparse.Namespace) -> None:
         columns = [column for column in columns if column.name in options.only]
     late = [column for column in columns if column.name in (options.last or [])]
     early = [column for column in columns if column not in late]
-    candidates = portfolio_candidates()
+    chosen = portfolio_candidates()
     if options.models is not None:
-        candidates = tuple(c for c in candidates if c.config.model in options.models)
+        chosen = tuple(c for c in chosen if c.config.model in options.models)
     with open_records(options.folder / DATABASE) as records, Progress("portfolio") as progress:
         runs = PortfolioRuns(
             options.folder,
@@ -93,7 +108,7 @@ def train(options: argparse.Namespace) -> None:
             progress,
         )
         for group in (early, late):
-            for line in runs.train(rotated(group, options.start), candidates):
+            for line in runs.train(rotated(group, options.start), chosen):
                 progress.say(line)
 
 

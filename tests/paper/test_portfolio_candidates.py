@@ -1,11 +1,16 @@
 """The candidates of the portfolio: what is among them, and where they come from."""
 
+from pathlib import Path
+
+import pytest
+
 from nfgnn.data import REGISTRY
 from nfgnn.nn import MODELS, Scalable
 from nfgnn.paper.search import portfolio_candidates as module
 from nfgnn.paper.search.portfolio_candidates import (
     Candidate,
     config_key,
+    make_candidates,
     portfolio_candidates,
     portfolio_columns,
     relatives,
@@ -21,8 +26,18 @@ def test_candidates_differ_and_can_be_built() -> None:
         assert candidate.origins <= REGISTRY.keys() | {"mixed"}
 
 
+def test_a_file_of_candidates_is_read_as_it_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    candidates = [Candidate(RunConfig.resolve("GCN", {"lr": 0.1}, None, None), stage=2)]
+    candidates.append(Candidate(candidates[0].config, frozenset({"texas", "cora"})))
+    (tmp_path / module.CANDIDATES).write_text(module.candidates_text(candidates))
+    monkeypatch.setattr(module, "files", lambda _: tmp_path)
+    assert list(portfolio_candidates.__wrapped__()) == candidates
+
+
 def test_the_default_of_every_model_is_among_those_trained_first() -> None:
-    first = [candidate for candidate in portfolio_candidates() if candidate.stage == 0]
+    first = [candidate for candidate in make_candidates() if candidate.stage == 0]
     assert not any(candidate.origins for candidate in first)
     training = {"epochs": 500, "patience": 100}
     for model, entry in MODELS.items():
@@ -35,7 +50,7 @@ def test_the_default_of_every_model_is_among_those_trained_first() -> None:
 def test_winners_name_every_graph_that_they_are_the_preset_of() -> None:
     """The same table ships for Texas and for Cornell."""
     texas = RunConfig.resolve("LINK", {"epochs": 500, "patience": 100}, "texas", "full")
-    (winner,) = (c for c in portfolio_candidates() if c.config == texas)
+    (winner,) = (c for c in make_candidates() if c.config == texas)
     assert winner.origins == {"texas", "cornell", "cornell-genuine"}
 
 

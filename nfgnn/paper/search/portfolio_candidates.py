@@ -5,8 +5,12 @@ and winners of earlier searches, and random draws. ``portfolio_candidates.toml``
 each. Of the winners of a model, those that differ in most settings from the ones taken before are
 taken. A winner names the graph that it was found on, so that this graph can be evaluated without
 it.
+
+``portfolio_candidates.json`` holds the candidates that were trained. Presets of today do not change
+them: ``python benchmarks/portfolio_device.py FOLDER --make-candidates`` writes the file anew.
 """
 
+import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +25,7 @@ from nfgnn.paper.search.modern_draws import modern_draws
 from nfgnn.training import RunConfig
 from nfgnn.training.presets import GATE_KINDS, modern_tables, preset, preset_tables
 
+CANDIDATES = "portfolio_candidates.json"
 _DRAWN_FOR = "portfolio"  # in the place of a graph's name, so that draws depend on no graph
 _PROTOCOLS = ("full", "semi", "inductive")
 
@@ -67,7 +72,26 @@ def relatives(graph: str) -> frozenset[str]:
 
 @lru_cache
 def portfolio_candidates() -> tuple[Candidate, ...]:
-    """Return all candidates, without repetitions, those of the first stage first."""
+    """Return the candidates of the file, those of the first stage first."""
+    text = (files(__package__) / CANDIDATES).read_text(encoding="utf-8")
+    return tuple(
+        Candidate(RunConfig.from_dict(row["config"]), frozenset(row["origins"]), row["stage"])
+        for row in json.loads(text)
+    )
+
+
+def candidates_text(candidates: Sequence[Candidate]) -> str:
+    """Return the content of the file, with a line per candidate."""
+    rows = []
+    for candidate in candidates:
+        origins = sorted(candidate.origins)
+        values = {"config": candidate.config.to_dict(), "origins": origins}
+        rows.append(json.dumps({**values, "stage": candidate.stage}))
+    return "[\n" + ",\n".join(rows) + "\n]\n"
+
+
+def make_candidates() -> tuple[Candidate, ...]:
+    """Return defaults, variants, presets, winners and draws, without repetitions."""
     found: dict[str, Candidate] = {}
     for model, entry in MODELS.items():
         # They hold all terms of all features, which is meant for graphs on disk.
