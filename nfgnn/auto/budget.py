@@ -15,7 +15,7 @@ from nfgnn.errors import UserError
 from nfgnn.files import atomic_file
 
 _RESERVED_SHARE = 0.04
-_RESERVED_LOADING = 0.45
+_RESERVED_LOADING = 0.55
 _LEAST_RESERVE = 3.0
 _LARGEST_RESERVE = 20.0
 _LARGEST_SHARE = 0.25

@@ -74,10 +74,12 @@ LEAST_SEARCH_SHARE = 0.08
 """Share of the time that must be left to propose new settings."""
 CUT_TOLERANCE = 0.6
 """A training that was cut is not repeated if it had this share of a time slice."""
-MODELS = 3
-"""Number of models whose settings are searched at the same time."""
+MODEL_SHARES = (0.5, 0.3, 0.2)
+"""Shares of the best models in the new configurations that are tried at once."""
 BATCH = 8
-"""Number of new configurations that are tried at once."""
+"""Most new configurations that are tried at once, of one model or in a search by runs."""
+BATCH_SHARE = 0.1
+"""Share of the time for the new configurations that are tried at once."""
 LEAST_REPEATED = 4
 """Number of configurations that are trained on all splits, if the budget allows it."""
 
@@ -278,55 +280,78 @@ class Search:
         return SHORT_REPEAT_SHARE if is_short else REPEAT_SHARE
 
     def _try_new_settings(self) -> None:
-        """Propose and train new settings until the budget is spent."""
+        """Propose and train new settings until the budget is spent.
+
+        Where there are several splits, the better half of the proposals is trained on all of them.
+        """
         while True:
-            proposed = self._propose()
+            proposed: list[Entry] = []
+            for model, count in self._decided(self._trials_by_model):
+                proposed += self._propose(model, count)
             if not proposed or self.budget.seconds_left() == 0:
                 return
             self.entries += proposed
-            splits = range(self.splits.count)
-            self._train([(entry.config, split) for entry in proposed for split in splits])
+            self._train_longest_first(proposed, range(1))
+            better = self._ranked(proposed)[: math.ceil(len(proposed) / 2)]
+            self._train_longest_first(better, range(1, self.splits.count))
             for model, sampler in self._samplers.items():
                 told = [entry for entry in proposed if entry.config.model == model]
                 sampler.tell([self._scored(entry) for entry in told])
             if not any(self._record(entry.config, 0) for entry in proposed):
                 return
 
-    def _propose(self) -> list[Entry]:
-        """Propose settings of the best models, half of them for the very best one."""
+    def _trials_by_model(self) -> list[tuple[str, int]]:
+        """Return the best models and how many of their settings are tried next.
 
-        def decide() -> list[str]:
-            models = dict.fromkeys(
-                entry.config.model
-                for entry in self._ranked(self.entries)
-                if self._is_affordable(entry.config)
-            )
-            return list(models)[:MODELS]
-
-        count = BATCH
+        They share the time of a batch, or its number of trials, and the best one gets most of it.
+        """
+        best: dict[str, Entry] = {}
+        for entry in self._ranked(self.entries):
+            if self._is_affordable(entry.config):
+                best.setdefault(entry.config.model, entry)
+        models = list(best)[: len(MODEL_SHARES)]
         if not self.budget.is_timed:
-            count = min(BATCH, int(self.budget.runs_left // self.splits.count))
-        models = self._decided(decide)
-        proposed: list[Entry] = []
-        for position, model in enumerate(models):
-            known = [entry for entry in self.entries if entry.config.model == model]
-            if model not in self._samplers:
-                ranked = self._ranked(known)
-                ranked += [entry for entry in known if entry not in ranked]
-                scored = [self._scored(entry) for entry in ranked]
-                self._samplers[model] = Sampler(scored, self.seed)
-            left = count - len(proposed)
-            is_last = position == len(models) - 1
-            configs = self._samplers[model].ask(left if is_last else math.ceil(left / 2))
-            proposed += [Entry(config, known[0].family, SEARCH) for config in configs]
-        return proposed
+            # A trial takes one run, and the better half takes those of the other splits, too.
+            runs = (self.splits.count + 1) / 2
+            trials = min(BATCH, max(1, int(self.budget.runs_left // runs)))
+            counts = [math.ceil(share * trials) for share in MODEL_SHARES]
+        else:
+            seconds = BATCH_SHARE * self.executors.workers * self.budget.training_seconds
+            counts = []
+            for model, share in zip(models, MODEL_SHARES):
+                cost = max(self._trial_seconds(best[model].config), 1e-3)
+                counts.append(max(1, min(BATCH, int(share * seconds / cost))))
+        return list(zip(models, counts))
+
+    def _propose(self, model: str, count: int) -> list[Entry]:
+        """Propose new settings of a model."""
+        known = [entry for entry in self.entries if entry.config.model == model]
+        if model not in self._samplers:
+            ranked = self._ranked(known)
+            ranked += [entry for entry in known if entry not in ranked]
+            self._samplers[model] = Sampler([self._scored(entry) for entry in ranked], self.seed)
+        configs = self._samplers[model].ask(count)
+        return [Entry(config, known[0].family, SEARCH) for config in configs]
+
+    def _train_longest_first(self, entries: Sequence[Entry], splits: range) -> None:
+        """Train configurations whose order does not matter so that all processes end together."""
+        # Recorded times differ from search to search, and must not decide which runs are the last.
+        if self.budget.is_timed:
+            entries = sorted(entries, key=lambda entry: -self.costs.seconds(entry.config))
+        self._train([(entry.config, split) for entry in entries for split in splits])
+
+    def _trial_seconds(self, config: RunConfig) -> float:
+        """Return the expected time of one process for a new configuration of this cost."""
+        return self.costs.seconds(config) * (self.splits.count + 1) / 2
 
     def _is_affordable(self, config: RunConfig) -> bool:
-        """Whether there is time to try settings of this cost."""
+        """Whether the budget suffices to try settings of this cost."""
         if not self.budget.is_timed:
             return self.budget.runs_left >= self.splits.count
-        seconds = self.costs.seconds(config) * math.ceil(self.splits.count / self.executors.workers)
-        return 0 < seconds < self.budget.seconds_left()
+        # Proposing settings takes time, too.
+        least = LEAST_SEARCH_SHARE * self.budget.training_seconds
+        seconds = self._trial_seconds(config) / min(self.executors.workers, self.splits.count)
+        return max(seconds, least) < self.budget.seconds_left()
 
     # What the steps have in common.
 

@@ -21,11 +21,11 @@ def test_shares_divide_the_time_between_loading_and_reserve() -> None:
     now = time.monotonic()
     budget = Budget(100.0, None, started=now - 10)
     assert budget.seconds_before == pytest.approx(10, abs=1)
-    # The reserve is 45 % of the time until now.
-    assert budget.training_seconds == pytest.approx(100 - 4.5 - 10, abs=1)
+    # The reserve is 55 % of the time until now.
+    assert budget.training_seconds == pytest.approx(100 - 5.5 - 10, abs=1)
     assert budget.end(0.0) == pytest.approx(now, abs=1)
-    assert budget.end() == pytest.approx(now - 10 + 95.5, abs=1)
-    assert budget.end(0.5) == pytest.approx(now + 0.5 * 85.5, abs=1)
+    assert budget.end() == pytest.approx(now - 10 + 94.5, abs=1)
+    assert budget.end(0.5) == pytest.approx(now + 0.5 * 84.5, abs=1)
 
 
 def test_runs_have_no_deadline() -> None:
