@@ -6,6 +6,7 @@ three classes; from there it rises in steps, at which the answer must not change
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch_geometric.data import Data
@@ -99,9 +100,21 @@ def _agrees(said: str, right: str) -> bool:
 
 
 def run_noise(
-    cases: Sequence[NoiseCase], seeds: Sequence[int], max_runs: int, num_nodes: int = NODES
+    cases: Sequence[NoiseCase],
+    seeds: Sequence[int],
+    max_runs: int,
+    num_nodes: int = NODES,
+    portfolio: Path | None = None,
 ) -> Iterator[NoiseOutcome]:
-    """Search every graph with so many runs, and yield what is reported."""
+    """Search every graph with so many runs, and yield what is reported.
+
+    Args:
+        cases: kinds of graphs.
+        seeds: of the graphs, and of their searches.
+        max_runs: number of trainings of a search.
+        num_nodes: size of the graphs.
+        portfolio: what is trained first, if not the portfolio that ships.
+    """
     for case in cases:
         for seed in seeds:
             result = run_auto(
@@ -115,7 +128,7 @@ def run_noise(
                 workers=1,
                 folder=None,
                 source=None,
-                portfolio=None,
+                portfolio=portfolio,
                 single=False,
                 resume=False,
                 overwrite=False,
