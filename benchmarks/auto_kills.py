@@ -27,6 +27,19 @@ RESULT = Path(__file__).parent / "results" / "auto_kills.md"
 TIMES = ("seconds", "seconds_to_first", "folder", "command")
 NFGNN = [sys.executable, "-m", "nfgnn"]
 EXPECTED = "same"
+PORTFOLIO = """
+[[configuration]]
+model = "GCN"
+epochs = 40
+
+[[configuration]]
+model = "MLP"
+epochs = 40
+
+[[configuration]]
+model = "LINK"
+epochs = 40
+"""
 
 
 def main() -> None:
@@ -34,7 +47,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--max-runs", type=int, default=20)
+    parser.add_argument("--max-runs", type=int, default=40)
     parser.add_argument("--graph", default="karate")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=RESULT)
@@ -46,7 +59,10 @@ def main() -> None:
 
 
 def experiments(folder: Path, options: argparse.Namespace) -> list[str]:
+    # Few short trainings first, so that the search reaches all its stages.
+    (folder / "three.toml").write_text(PORTFOLIO)
     command = ["auto", options.graph, "--max-runs", str(options.max_runs), "--workers", "2"]
+    command += ["--portfolio", "three.toml"]
     began = time.perf_counter()
     run(folder, [*command, "--out", "whole"])
     whole = time.perf_counter() - began
