@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from nfgnn.auto.bootstrap import ScoredNodes
@@ -81,6 +80,8 @@ def fit_temperature(probabilities: Sequence[Tensor], scored: ScoredNodes) -> flo
 
     A standard normal prior on its logarithm keeps it finite where all predictions are right.
     """
+
+    from scipy.optimize import minimize_scalar
 
     logits = []
     labels = []

@@ -268,6 +268,11 @@ def _refuse_unfinished_search(work: Path) -> None:
 
 def _refuse_other_files(work: Path) -> None:
     """Refuse to delete files that are not part of an unfinished search."""
+    if (work / "config.json").exists():
+        raise UserError(
+            f"{work} holds unfinished runs of `nfgnn train`: resume them with their command and "
+            "--resume, or name another folder with --out"
+        )
     what = "an unfinished search"
     refuse_foreign_files(work, lambda name: bool(_WORK_NAMES.fullmatch(name)), what)
     decisions = work / "decisions"

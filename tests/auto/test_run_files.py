@@ -22,7 +22,14 @@ from nfgnn.auto.run_files import (
 from nfgnn.checksums import read_checksums, write_checksums
 from nfgnn.data import load_dataset, split
 from nfgnn.errors import UserError
-from nfgnn.training import Graph, NodeClassifier, RunConfig, load_run, read_summary
+from nfgnn.training import (
+    Graph,
+    NodeClassifier,
+    RunConfig,
+    RunFolder,
+    load_run,
+    read_summary,
+)
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +158,25 @@ def test_unfinished_searches_are_resumed_or_kept(tmp_path: Path) -> None:
     with (
         pytest.raises(UserError, match=r"thesis\.tex"),
         AutoFolder.open(out, DESCRIPTION, resume=False, overwrite=True),
+    ):
+        pass
+
+
+def test_runs_and_searches_do_not_mix(tmp_path: Path) -> None:
+    """Both keep unfinished work under the same name."""
+    description = {"dataset": "a", "fingerprint": "b", "protocol": "full", "seeds": [0]}
+    with AutoFolder.open(tmp_path / "out", DESCRIPTION, resume=False):
+        pass
+    with (
+        pytest.raises(UserError, match="unfinished search of `nfgnn auto`"),
+        RunFolder.open(tmp_path / "out", {**description, "config": {}}, resume=False),
+    ):
+        pass
+    with RunFolder.open(tmp_path / "other", {**description, "config": {}}, resume=False):
+        pass
+    with (
+        pytest.raises(UserError, match="unfinished runs of `nfgnn train`"),
+        AutoFolder.open(tmp_path / "other", DESCRIPTION, resume=False),
     ):
         pass
 

@@ -68,7 +68,7 @@ _WRITTEN = r"\.(seed-\d+|config\.json|summary\.json|report\.\w+|run\.png)\..*\.p
 _PARTIAL = rf"{_WRITTEN}|{_TEMPORARY}|{_CHECKPOINT}"
 _NAMES = re.compile(
     rf"config\.json|summary\.json|report\.(json|md|png)|run\.png|{SUMS}|seed-\d+|{_PARTIAL}"
-    r"|auto\.(json|html)|best\.toml|ensemble|\.(auto|best)\..*\.partial"
+    r"|auto\.(json|html)|best\.toml|ensemble|\.(auto|best|SHA256SUMS)\..*\.partial"
 )
 _SEED_NAMES = re.compile(
     r"classifier\.json|weights\.safetensors|coefficients\.npy|history\.csv|metrics\.json"
@@ -116,6 +116,11 @@ class RunFolder(Results):
             refuse_replacement(folder, _WHAT, ours=True, same=same, overwrite=overwrite)
         results = cls(folder, description["seeds"])
         staging = results._staging
+        if (staging / "search.json").exists():
+            raise UserError(
+                f"{staging} holds an unfinished search of `nfgnn auto`: resume it with its command "
+                "and --resume, or name another folder with --out"
+            )
         _refuse_other_files(staging)
         # The lock ends with the process, even if it is killed, so it never has to be cleaned up.
         with locked(staging, results._busy):
