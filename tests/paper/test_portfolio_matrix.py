@@ -60,15 +60,30 @@ def test_costs_are_relative_to_the_median_on_a_cpu() -> None:
         metrics = {"val_accuracy": 0.5, "test_accuracy": 0.5, "seconds": seconds}
         return [run(candidate, dataset, s, 0, metrics=metrics, device=device) for s in (0, 1)]
 
-    records = [*timed(FIRST, "cora", 1, "cpu"), *timed(SECOND, "cora", 3, "cpu")]
+    records = [*timed(FIRST, "cora", 1, "cpu"), *timed(SECOND, "cora", 4, "cpu")]
     records += [*timed(FIRST, "texas", 8, "cpu"), *timed(SECOND, "texas", 8, "cpu")]
     # Seconds on a GPU only count for candidates without others.
     records += [*timed(FIRST, "pubmed", 100, "H200"), *timed(WINNER, "pubmed", 300, "H200")]
     matrix = make_matrix(records)
     by_config = {id(c): cost for c, cost in zip(matrix.candidates, matrix.cost)}
+    # The median of times 1 and 4 is their geometric mean, and both take as long on Texas.
     assert by_config[id(FIRST)] == pytest.approx((1 / 2) ** 0.5)
-    assert by_config[id(SECOND)] == pytest.approx((3 / 2) ** 0.5)
-    assert by_config[id(WINNER)] == pytest.approx(300 / 200)
+    assert by_config[id(SECOND)] == pytest.approx((4 / 2) ** 0.5)
+    assert by_config[id(WINNER)] == pytest.approx((300 / 100) ** 0.5)
+
+
+def test_a_slow_machine_makes_a_candidate_no_more_expensive() -> None:
+    records = []
+    for candidate, machine, factor in ((FIRST, "fast", 1), (SECOND, "slow", 10)):
+        # The candidate in question, and another one that is twice as expensive on this machine.
+        for other, seconds in ((candidate, 1), (WINNER, 2)):
+            metrics = {"val_accuracy": 0.5, "test_accuracy": 0.5, "seconds": factor * seconds}
+            dataset = "cora" if machine == "fast" else "texas"
+            changes = {"metrics": metrics, "machine": machine}
+            records += [run(other, dataset, seed, 0, **changes) for seed in (0, 1)]
+    matrix = make_matrix(records)
+    first, second, winner = matrix.cost
+    assert first == pytest.approx(second) == pytest.approx(winner / 2)
 
 
 def test_noise_ignores_that_one_split_is_easier() -> None:

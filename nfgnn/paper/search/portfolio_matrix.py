@@ -39,8 +39,8 @@ class Matrix:
     test: Values
     """The same on test nodes. It is reported and selects nothing."""
     cost: Values
-    """Seconds of a candidate, relative to the median candidate on the same graph; one value per
-    candidate."""
+    """Seconds of a candidate, relative to the median candidate on the same graph and machine; one
+    value per candidate."""
     noise: Values
     """Standard error of a validation score, in points; one value per graph."""
 
@@ -99,7 +99,7 @@ def make_matrix(records: Sequence[Record]) -> Matrix:
     validation = np.full(shape, np.nan)
     test = np.full(shape, np.nan)
     difference = np.full(shape, np.nan)
-    seconds = {"cpu": np.full(shape, np.nan), "gpu": np.full(shape, np.nan)}
+    seconds: dict[tuple[str, str], Values] = {}
     for cell, found in runs.items():
         if len(found) < len(SEEDS):
             continue
@@ -107,11 +107,12 @@ def make_matrix(records: Sequence[Record]) -> Matrix:
         validation[cell] = np.mean(scores)
         difference[cell] = scores[0] - scores[1]
         test[cell] = 100 * np.mean([_score(run, "test") for run in found])
-        kind = "cpu" if found[0].device == "cpu" else "gpu"
-        seconds[kind][cell] = np.mean([run.metrics["seconds"] for run in found])
-    cost = _relative_cost(seconds["cpu"])
-    without_cost = np.isnan(cost)
-    cost[without_cost] = _relative_cost(seconds["gpu"])[without_cost]
+        machine = (found[0].device, found[0].machine)
+        times = seconds.setdefault(machine, np.full(shape, np.nan))
+        times[cell] = np.mean([run.metrics["seconds"] for run in found])
+    cost = _relative_cost([times for (device, _), times in seconds.items() if device == "cpu"])
+    on_gpu = _relative_cost([times for (device, _), times in seconds.items() if device != "cpu"])
+    cost = np.where(np.isnan(cost), on_gpu, cost)
     cost[np.isnan(cost)] = np.inf
     noise = _standard_error(difference)
     families = tuple(model_family(candidate.config.model) for candidate in candidates)
@@ -136,12 +137,19 @@ def _score(record: Record, part: str) -> float:
     return record.metrics[f"{part}_{ACCURACY}"]
 
 
-def _relative_cost(seconds: Values) -> Values:
-    """Return the geometric mean over graphs of the time relative to the median candidate."""
-    with np.errstate(invalid="ignore"), warnings.catch_warnings():
-        # A graph without runs on this kind of device, and a candidate without any.
+def _relative_cost(seconds: Sequence[Values]) -> Values:
+    """Return the geometric mean of the time relative to the median candidate.
+
+    Args:
+        seconds: times per candidate and graph, one array per machine.
+    """
+    if not seconds:
+        return np.full(len(portfolio_candidates()), np.nan)
+    times = np.log(np.concatenate(seconds, axis=1))
+    with warnings.catch_warnings():
+        # A graph without runs on a machine, and a candidate without any.
         warnings.simplefilter("ignore", RuntimeWarning)
-        relative = np.log(seconds) - np.log(np.nanmedian(seconds, axis=0, keepdims=True))
+        relative = times - np.nanmedian(times, axis=0, keepdims=True)
         cost: Values = np.exp(np.nanmean(relative, axis=1))
     return cost
 
