@@ -19,7 +19,7 @@ from nfgnn.auto.final_models import FinalModels, final_models
 from nfgnn.auto.graph_value import ValidationPredictions, graph_value
 from nfgnn.auto.leaderboard import build_leaderboard
 from nfgnn.auto.portfolio import PortfolioEntry, load_portfolio
-from nfgnn.auto.result import FEATURES, LINKS, AutoResult
+from nfgnn.auto.result import BOTH, FEATURES, LINKS, AutoResult
 from nfgnn.auto.run_files import PRESET, AutoFolder, finished_result
 from nfgnn.auto.search import Executors, Search, SearchOutcome
 from nfgnn.auto.validation import ValidationSplits, validation_splits
@@ -43,7 +43,7 @@ from nfgnn.training import (
     usable_cores,
 )
 from nfgnn.training.metrics import AUTO
-from nfgnn.training.trainer import stored_values
+from nfgnn.training.trainer import one_thread, stored_values
 
 _LARGE = 3_000_000
 """Edges and features of a graph that is trained by all threads of one process."""
@@ -82,8 +82,17 @@ class AutoTask:
         return resolve_metric(self.metric or AUTO, self.graph.data)
 
     def entries(self) -> list[PortfolioEntry]:
-        """Return the configurations that are tried first."""
-        return suitable_entries(load_portfolio(self.portfolio), self.graph, self.resolved_metric())
+        """Return the configurations that are tried first.
+
+        On a large graph, those that ignore the edges or the features come first, because they are
+        the cheapest: even a short search then has a model that was trained to the end.
+        """
+        entries = suitable_entries(
+            load_portfolio(self.portfolio), self.graph, self.resolved_metric()
+        )
+        if self.is_large:
+            entries.sort(key=lambda entry: entry.family == BOTH)
+        return entries
 
     def description(self) -> dict[str, Any]:
         """Return everything that decides the result."""
@@ -100,6 +109,12 @@ class AutoTask:
             "portfolio": hashlib.sha256(configs.encode()).hexdigest()[:16],
             "single": self.single,
         }
+
+    @property
+    def is_large(self) -> bool:
+        """Whether all threads of this process train a model faster than one thread."""
+        data = self.graph.data
+        return bool(data.num_edges + stored_values(data.x) > _LARGE)
 
     def check(self) -> None:
         """Refuse a store, which holds no graph."""
@@ -154,7 +169,10 @@ def run_auto(
         if finished is not None:
             progress.say(f"{folder} holds this result already: --overwrite searches again")
             return finished
-    with AutoFolder.open(folder, description, resume, overwrite) as files:
+    with (
+        one_thread(not task.is_large),
+        AutoFolder.open(folder, description, resume, overwrite) as files,
+    ):
         final, result = search_in_folder(task, files.runs.parent, progress, started, folder)
         return files.publish(final, result)
 
@@ -169,7 +187,11 @@ def search_models(
         progress: reports the best score so far.
         started: when the command started, by the clock of :func:`time.monotonic`.
     """
-    with tempfile.TemporaryDirectory(prefix="nfgnn-auto-") as folder:
+    task.check()
+    with (
+        one_thread(not task.is_large),
+        tempfile.TemporaryDirectory(prefix="nfgnn-auto-") as folder,
+    ):
         return search_in_folder(task, Path(folder), progress, started, None)
 
 
@@ -185,7 +207,6 @@ def search_in_folder(
         started: when the command started.
         folder: where the result will be.
     """
-    task.check()
     metric = task.resolved_metric()
     budget = Budget(task.time, task.max_runs, started, work / "clock.json")
     outcome = search_graph(task, budget, work, progress)
@@ -249,7 +270,7 @@ def search_graph(task: AutoTask, budget: Budget, folder: Path, progress: Progres
     metric = task.resolved_metric()
     splits = validation_splits(task.graph, task.protocol, task.seed, metric)
     workers = 1 if _is_short(budget) else task.workers
-    with _executors(splits, task.device, workers) as executors:
+    with _executors(splits, task, workers) as executors:
         search = Search(
             splits,
             metric,
@@ -304,16 +325,16 @@ def _has_computed_features(data: Data) -> bool:
 
 
 @contextmanager
-def _executors(splits: ValidationSplits, device: str, workers: int | None) -> Iterator[Executors]:
+def _executors(
+    splits: ValidationSplits, task: AutoTask, workers: int | None
+) -> Iterator[Executors]:
     """Choose where runs execute.
 
     A run gives the same numbers in this process and in a worker, so the number of workers does not
     change results.
     """
     limit = TimeLimit()
-    data = splits.graph.data
-    is_large = data.num_edges + stored_values(data.x) > _LARGE
-    if resolve_device(device).type != "cpu" or is_large:
+    if resolve_device(task.device).type != "cpu" or task.is_large:
         in_process = InProcess(limit=limit)
         yield Executors(in_process, in_process, limit)
         return

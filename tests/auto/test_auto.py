@@ -8,7 +8,7 @@ import torch
 from helpers.small_stores import small_store
 
 from nfgnn import NodeClassifier
-from nfgnn.auto import AutoResult, load_predictor, read_result, run_auto
+from nfgnn.auto import BOTH, AutoResult, AutoTask, load_predictor, read_result, run_auto
 from nfgnn.data import load_dataset, split
 from nfgnn.errors import UserError
 from nfgnn.progress import Progress
@@ -121,3 +121,18 @@ def test_stores_are_refused(tmp_path: Path) -> None:
     store = small_store(tmp_path / "store", load_dataset("karate"))
     with pytest.raises(UserError, match="is a store"):
         auto(Graph.of(store.labels()), None, tmp_path / "portfolio.toml")
+
+
+def test_cheap_models_come_first_on_large_graphs(
+    karate: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = AutoTask(karate, "stratified")
+    assert not task.is_large
+    usual = task.entries()
+    monkeypatch.setattr("nfgnn.auto.auto._LARGE", 10)
+    assert task.is_large
+    families = [entry.family for entry in task.entries()]
+    cheap = len(usual) - families.count(BOTH)
+    assert BOTH not in families[:cheap]
+    both = [entry for entry in usual if entry.family == BOTH]
+    assert task.entries()[cheap:] == both
