@@ -98,13 +98,17 @@ def tune(
     missing: Annotated[
         bool,
         typer.Option(
-            "--missing", help="List what is not searched yet, and exit.", rich_help_panel=_SHIPPED
+            "--missing",
+            help="List the searches that are missing and exit.",
+            rich_help_panel=_SHIPPED,
         ),
     ] = False,
     from_records: Annotated[
         bool,
         typer.Option(
-            "--from-records", help="Train nothing: use --results.", rich_help_panel=_SHIPPED
+            "--from-records",
+            help="Train nothing; read the runs in --results.",
+            rich_help_panel=_SHIPPED,
         ),
     ] = False,
     write: Annotated[

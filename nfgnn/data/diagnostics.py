@@ -108,7 +108,9 @@ def _same_nodes(data: Data, root: str | Path | None) -> list[Finding]:
         except UserError:  # damaged files of another data set are not an issue of this graph
             continue
         if same:
-            text = f"all nodes (features, labels) are those of {other.name}: one is not genuine"
+            text = (
+                f"all nodes (features, labels) are those of {other.name}: one of the two is a copy"
+            )
             findings.append(Finding("same_nodes", text, data.num_nodes, 1.0))
     return findings
 

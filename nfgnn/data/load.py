@@ -168,7 +168,7 @@ def open_large(
 
 
 def loaded_bytes(source: str | Path, root: str | Path | None = None) -> int:
-    """Estimate the memory that :func:`load_dataset` needs, rather too high than too low.
+    """Estimate the memory that :func:`load_dataset` needs; an upper estimate.
 
     The result is 0 for sources that :func:`open_large` cannot open.
     """

@@ -160,7 +160,7 @@ class FeatureScaling:
             return f"every row is divided by its sum{gaps}"
         if self.how == "raw":
             factor = "" if self.weight is None else f", multiplied by {float(self.weight):.3g}"
-            return f"as they are{factor}{gaps}"
+            return f"unchanged{factor}{gaps}"
         if self.weight is None or self.logarithm is None:
             return f"all columns standardised{gaps}"
         assert self.mean is not None
@@ -174,7 +174,7 @@ class FeatureScaling:
             heavy = f" ({logarithms} after a logarithm)" if logarithms else ""
             parts.append(f"{counted(numbers, 'column')} standardised{heavy}")
         if indicator.any():
-            parts.append(f"{counted(int(indicator.sum()), 'column')} of 0 and 1 as they are")
+            parts.append(f"{counted(int(indicator.sum()), 'column')} of 0 and 1 unchanged")
         if constant.any():
             parts.append(f"{counted(int(constant.sum()), 'constant column')} left out")
         return ", ".join(parts) + gaps

@@ -1,10 +1,10 @@
-"""What an epoch computes beside the model, for many runs at once: loss, stopping rule, Adam.
+"""The rest of an epoch after the model, for many runs at once: loss, stopping rule, Adam.
 
 The time of an epoch on a small graph is determined by the number of kernels, so each of the three
-is one. Their twins in torch are ``nfgnn.training.fused_loss.loss_and_gradient``,
+is one. The equivalent torch code is in ``nfgnn.training.fused_loss.loss_and_gradient``,
 ``nfgnn.training.stopping.BatchedStopping`` and ``nfgnn.training.optimizer.StackedAdam``. The kernel
-of the stopping rule compares validation losses; where a metric selects the epoch, its twin takes
-its place.
+of the stopping rule compares validation losses; where a metric selects the epoch, the torch
+code takes its place.
 """
 
 import torch

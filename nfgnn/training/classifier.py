@@ -198,8 +198,8 @@ class NodeClassifier:
         """Learn from ``data.train_mask`` and select the epoch on ``data.val_mask``.
 
         Nodes of ``data.unobserved_mask`` and their edges are not seen. Torch's global generator is
-        left as it was. A training that never rises above chance starts again with other weights,
-        at most ``restarts`` times (default: 1). ``history_.restarts`` counts these starts, and
+        left as it was. A run that never rises above chance is restarted with other weights, at
+        most ``restarts`` times (default: 1). ``history_.restarts`` counts the restarts, and
         ``history_.dead`` tells whether the last one failed too.
 
         Args:

@@ -68,7 +68,7 @@ class TrainingConfig:
     weights, and a strong L2 penalty may then pull all of them to 0. A warm-up prevents that.
     """
     restarts: int = 1
-    """How often a training that never rises above chance starts again with other weights."""
+    """How often a run that never rises above chance is restarted with other weights."""
     metric: str = AUTO
     """The metric that runs are scored by: see :func:`nfgnn.training.resolve_metric`."""
     select: str = AUTO

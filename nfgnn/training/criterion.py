@@ -1,8 +1,8 @@
 """What selects the epoch that a training keeps, and when it stops.
 
 A criterion turns the validation loss and the metric of an epoch into a cost. Training keeps the
-weights of least cost, of equal ones those of least loss, and
-:func:`~nfgnn.training.stopping.should_stop` looks at the costs. The cost is the validation loss, as
+weights of least cost, and the validation loss breaks ties.
+:func:`~nfgnn.training.stopping.should_stop` compares the costs. The cost is the validation loss, as
 in the paper, or the metric.
 """
 

@@ -37,7 +37,7 @@ class BestWeights:
         self._least = (float("inf"), float("inf"))
 
     def update(self, cost: float, val_loss: float) -> None:
-        """Keep the current weights if their cost is the least so far, of equal ones by the loss."""
+        """Keep the current weights if their cost is the least so far; the loss breaks ties."""
         if (cost, val_loss) < self._least:
             self._least = (cost, val_loss)
             for best, current in zip(self._best, self._current):

@@ -78,7 +78,7 @@ def test_columns_are_treated_by_their_kind() -> None:
     assert float(z.square().sum(1).mean()) == pytest.approx(1, rel=0.01)
     text = scaling.describe()
     assert "2 columns standardised (1 after a logarithm)" in text
-    assert "1 column of 0 and 1 as they are, 1 constant column left out" in text
+    assert "1 column of 0 and 1 unchanged, 1 constant column left out" in text
 
 
 def test_negative_heavy_tails_get_a_signed_logarithm() -> None:

@@ -86,7 +86,7 @@ def test_the_filter_of_rows_is_the_layer(graph, basis: str, gate: str) -> None:
 @pytest.mark.parametrize("gate", [name for name, form in GATES.items() if not form.rowwise])
 def test_a_gate_that_needs_the_graph_is_refused(gate: str) -> None:
     with pytest.raises(
-        ValueError, match="needs the graph, and the scalable form has rows only: choose term"
+        ValueError, match="needs the graph, but a scalable model only sees rows: choose term"
     ):
         ScalableNFGNN(F, C, K=K, rank=3, gate=gate)
 

@@ -169,7 +169,7 @@ def _parse(column: pa.ChunkedArray, name: str, file: str, what: str) -> pa.Chunk
         except (TypeError, ValueError):
             raise UserError(
                 f"{file}: row {row}, column {quoted(name)}: {str(value)[:60]!r} is not a number; "
-                f"every column without another meaning is a {what}: encode it, or pass "
+                f"each remaining column is a {what}: encode it as numbers, or pass "
                 f"--column drop={name}."
             ) from None
     raise UserError(

@@ -138,5 +138,5 @@ class NFConv(PolynomialFilter):
         if x.shape[-1] != self.channels:
             raise UserError(
                 f"x has {x.shape[-1]} columns, but the layer was made for {self.channels} "
-                f"channels: NFConv({x.shape[-1]}) fits, or a linear layer before it"
+                f"channels: use NFConv({x.shape[-1]}), or a linear layer before it"
             )

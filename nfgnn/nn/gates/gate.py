@@ -36,7 +36,7 @@ class Gate(nn.Module):
         channels: width of a term.
         K: degree of the filter.
         rank: number d of base filters.
-        activation: name of σ. (default: that of the class)
+        activation: name of σ. (default: the one of the class)
     """
 
     default_activation = "sigmoid"

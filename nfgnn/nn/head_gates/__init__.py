@@ -1,7 +1,7 @@
 """Gates of :class:`~nfgnn.nn.SpectralConv`: coefficients of every node, order and head.
 
-A head is a group of neighbouring channels. The coefficients multiply the K + 1 terms before these
-meet their weights. Unlike the gates of :class:`~nfgnn.nn.NFConv`, they only weigh the orders
+A head is a group of neighbouring channels. The coefficients multiply the K + 1 terms before the
+linear maps. Unlike the gates of :class:`~nfgnn.nn.NFConv`, they only weigh the orders
 against each other: the filter itself lies in the weights, of which each order has its own. At the
 start all coefficients are about 1, so the layer starts as the global filter.
 

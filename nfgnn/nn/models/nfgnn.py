@@ -116,7 +116,7 @@ class ScalableNFGNN(Scalable):
         if form is not None and not form.rowwise:
             rowwise = ", ".join(name for name, other in GATES.items() if other.rowwise)
             raise ValueError(
-                f"gate '{gate}' needs the graph, and the scalable form has rows only: "
+                f"gate '{gate}' needs the graph, but a scalable model only sees rows: "
                 f"choose {rowwise}"
             )
         prop = NFConv(

@@ -13,7 +13,7 @@ from nfgnn.spectral import scaled_laplacian
 
 @register_model("Graph Attention Networks (residual)", 2024, "O(nfh + L(mh + nh²))")
 class ResidualGAT(ResidualStack):
-    r"""GAT as it is tuned today: residual connections, LayerNorm, dropout and many layers.
+    r"""GAT with residual connections, LayerNorm, dropout and many layers.
 
     The convolution of a block is that of :class:`GAT`, attention over a node and its neighbours,
     with concatenated heads; see :class:`ResidualStack`. Edge weights are not used.

@@ -15,9 +15,9 @@ from nfgnn.spectral import at_least_float32, scaled_laplacian
     "O(nfh + L(mh + nh²))",
 )
 class ResidualGCN(ResidualStack):
-    r"""GCN as it is tuned today: residual connections, LayerNorm, dropout and many layers.
+    r"""GCN with residual connections, LayerNorm, dropout and many layers.
 
-    The convolution of a block is that of :class:`GCN` beside a linear map of the node itself,
+    The convolution of a block is that of :class:`GCN` plus a linear map of the node itself,
     :math:`\hat A X W + X W_0` with self-loops in :math:`\hat A`; see :class:`ResidualStack` and
     `Luo et al. <https://arxiv.org/abs/2406.08993>`_.
 

@@ -7,7 +7,7 @@ from nfgnn.nn.models.residual_stack import ResidualStack
 
 @register_model("Inductive Representation Learning on Large Graphs", 2017, "O(nfh + L(mh + nh²))")
 class ResidualSAGE(ResidualStack):
-    r"""GraphSAGE as it is tuned today: residual connections, LayerNorm, dropout and many layers.
+    r"""GraphSAGE with residual connections, LayerNorm, dropout and many layers.
 
     The convolution of a block is :math:`X W_0 + D^{-1} A X W_1`, a matrix for a node and one for
     the mean over its neighbours (`Hamilton et al. <https://arxiv.org/abs/1706.02216>`_); see

@@ -106,7 +106,7 @@ class Outcome:
 
     @property
     def best(self) -> Trial:
-        """The trial of best mean metric, of equal ones that of lowest loss, then the first."""
+        """The trial with the best mean metric; the lower loss breaks ties."""
         sign = -1 if self.metric.greater_is_better else 1
         return min(self.trials, key=lambda trial: (sign * trial.val_metric, trial.val_loss))
 
