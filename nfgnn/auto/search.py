@@ -519,7 +519,8 @@ class Search:
 
     def _status(self, text: str) -> str:
         left = "" if not self.budget.is_timed else f"{duration(self.budget.seconds_left())} left, "
-        return f"{left}{len(self._finished)} runs, best so far {self._best or 'none'}; {text}"
+        runs = f"{len(self._finished)} {'run' if len(self._finished) == 1 else 'runs'}"
+        return f"{left}{runs}, best so far {self._best or 'none'}; {text}"
 
     def _done(self) -> float:
         """Return how much of the budget is used: seconds, or runs."""
