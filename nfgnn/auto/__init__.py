@@ -3,7 +3,8 @@
 :mod:`~nfgnn.auto.search` decides what is trained, within a :mod:`~nfgnn.auto.budget`.
 :mod:`~nfgnn.auto.portfolio` lists the configurations that a search trains first.
 :mod:`~nfgnn.auto.result` holds the values that a search returns.
-:mod:`~nfgnn.auto.bootstrap` computes confidence intervals.
+:mod:`~nfgnn.auto.bootstrap` computes confidence intervals, and :mod:`~nfgnn.auto.graph_value` what
+features and edges contribute, with :mod:`~nfgnn.auto.ablation`.
 :mod:`~nfgnn.auto.ensemble` selects an ensemble, :mod:`~nfgnn.auto.final_models` loads and scores
 what a search ends with, and :mod:`~nfgnn.auto.run_files` writes and reads its folder.
 :class:`AutoNodeClassifier` does all of it in the style of scikit-learn.

@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch_geometric.data import Data
-
+from nfgnn.auto.ablation import has_computed_features
 from nfgnn.auto.budget import Budget
 from nfgnn.auto.final_models import FinalModels, final_models
 from nfgnn.auto.graph_value import ValidationPredictions, graph_value
@@ -23,7 +21,6 @@ from nfgnn.auto.result import BOTH, FEATURES, LINKS, AutoResult
 from nfgnn.auto.run_files import PRESET, AutoFolder, finished_result
 from nfgnn.auto.search import Executors, Search, SearchOutcome
 from nfgnn.auto.validation import ValidationSplits, validation_splits
-from nfgnn.data import degree_features
 from nfgnn.errors import UserError
 from nfgnn.progress import Progress
 from nfgnn.training import (
@@ -219,7 +216,9 @@ def search_in_folder(
         outcome.candidates, leaderboard, outcome.scored, metric, experiment, task.single
     )
     data = final.run.data
-    predictions = ValidationPredictions.of(outcome.candidates, leaderboard, outcome.scored, metric)
+    predictions = ValidationPredictions.of(
+        outcome.candidates, leaderboard, outcome.scored, metric, outcome.ablations
+    )
     result = AutoResult(
         dataset=task.graph.name,
         protocol=task.protocol,
@@ -233,7 +232,13 @@ def search_in_folder(
         ensemble=final.ensemble,
         test=final.test,
         ensemble_test=final.ensemble_test,
-        value=graph_value(predictions, data.edge_index, data.y, class_names(data)),
+        value=graph_value(
+            predictions,
+            data.edge_index,
+            data.y,
+            class_names(data),
+            has_features=not has_computed_features(data),
+        ),
         validation_splits=len(outcome.scored.nodes),
         runs=outcome.runs,
         seconds=budget.elapsed(),
@@ -302,7 +307,7 @@ def suitable_entries(
     """
     data = graph.data
     left_out = set()
-    if _has_computed_features(data):
+    if has_computed_features(data):
         left_out.add(FEATURES)
     if data.num_edges == 0:
         left_out.add(LINKS)
@@ -315,13 +320,6 @@ def suitable_entries(
     if not entries:
         raise UserError("the portfolio has no configuration that suits this graph: add a GCN")
     return entries
-
-
-def _has_computed_features(data: Data) -> bool:
-    """Whether the features are those that a graph without features gets."""
-    if data.x.layout != torch.strided:
-        return False
-    return torch.equal(data.x, degree_features(data.edge_index, data.num_nodes))
 
 
 @contextmanager

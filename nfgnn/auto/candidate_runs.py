@@ -97,7 +97,7 @@ class CandidateRuns(Results):
 
     def path(self, spec: RunSpec) -> Path:
         """Return the folder of a run."""
-        text = json.dumps([spec.seed, spec.config.to_dict()], sort_keys=True)
+        text = json.dumps([spec.graph.name, spec.seed, spec.config.to_dict()], sort_keys=True)
         return self.folder / hashlib.sha256(text.encode()).hexdigest()[:20]
 
     def missing(self, specs: Sequence[RunSpec]) -> list[RunSpec]:

@@ -6,6 +6,9 @@ by the out-of-bag bootstrap (Tsamardinos et al., 2018): in every bootstrap sampl
 a family is chosen on the sampled nodes and scored on the nodes that were not sampled. What it loses
 against the best model of all nodes is subtracted from the score of its family.
 
+What a configuration loses without the edges, or without the features, is part of these comparisons:
+see :mod:`nfgnn.auto.ablation`.
+
 Local homophily is computed from the labels of all nodes, as ``nfgnn analyze`` does. It only sorts
 validation nodes for the report, and nothing is selected by it.
 """
@@ -17,7 +20,8 @@ import torch
 from torch import Tensor
 
 from nfgnn.analysis import homophily_interval, local_homophily
-from nfgnn.auto.bootstrap import ScoredNodes, interval
+from nfgnn.auto.ablation import SUFFIXES
+from nfgnn.auto.bootstrap import ScoredNodes, bootstrap_score, interval
 from nfgnn.auto.candidate import Candidate
 from nfgnn.auto.result import (
     BOTH,
@@ -52,12 +56,15 @@ class ValidationPredictions:
             ``scored``. An entry may lack the last splits.
         scored: the validation nodes of every split.
         metric: the metric of the leaderboard.
+        ablations: entries that are not in the leaderboard, because they were trained without edges
+            or without features.
     """
 
     entries: Sequence[LeaderboardEntry]
     probabilities: Mapping[str, Sequence[Tensor]]
     scored: ScoredNodes
     metric: Metric
+    ablations: Sequence[LeaderboardEntry] = ()
     _selection_scores: dict[tuple[str, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     @classmethod
@@ -67,6 +74,7 @@ class ValidationPredictions:
         leaderboard: Sequence[LeaderboardEntry],
         scored: ScoredNodes,
         metric: Metric,
+        ablations: Sequence[Candidate] = (),
     ) -> "ValidationPredictions":
         """Return the predictions of ranked candidates.
 
@@ -75,15 +83,39 @@ class ValidationPredictions:
             leaderboard: their entries, in the same order.
             scored: the validation nodes of every split.
             metric: the metric of the leaderboard.
+            ablations: configurations that were trained without edges or without features.
         """
+        others = []
+        for candidate in ablations:
+            nodes = scored.first(candidate.splits)
+            others.append(
+                LeaderboardEntry(
+                    f"{candidate.config.model} {SUFFIXES[candidate.family]}",
+                    candidate.config,
+                    candidate.family,
+                    candidate.origin,
+                    candidate.splits,
+                    bootstrap_score(nodes, metric, candidate.probabilities),
+                    candidate.seconds,
+                )
+            )
+        entries = [*leaderboard, *others]
         probabilities = {
-            entry.name: candidate.probabilities for entry, candidate in zip(leaderboard, candidates)
+            entry.name: candidate.probabilities
+            for entry, candidate in zip(entries, [*candidates, *ablations])
         }
-        return cls(leaderboard, probabilities, scored, metric)
+        return cls(leaderboard, probabilities, scored, metric, tuple(others))
 
-    def family(self, *families: str) -> list[str]:
-        """Return the names of the entries of some families, the best first."""
-        return [entry.name for entry in self.entries if entry.family in families]
+    def family(self, *families: str) -> list[LeaderboardEntry]:
+        """Return the entries of some families, the best first, with the ablations."""
+        found = [entry for entry in self.entries if entry.family in families]
+        for ablation in self.ablations:
+            if ablation.family in families:
+                value = ablation.validation.value
+                better = [self.metric.is_better(value, entry.validation.value) for entry in found]
+                place = better.index(True) if any(better) else len(found)
+                found.insert(place, ablation)
+        return found
 
     def by_metric_of_chance(self) -> "ValidationPredictions":
         """Return the predictions with a metric that no prediction without knowledge exceeds.
@@ -101,14 +133,16 @@ class ValidationPredictions:
         scored = self.scored.first(splits)
         return scored.score(self.metric, self._predictions(name, scored))
 
-    def compare(self, first: Sequence[str], second: Sequence[str]) -> Comparison:
+    def compare(
+        self, first: Sequence[LeaderboardEntry], second: Sequence[LeaderboardEntry]
+    ) -> Comparison:
         """Compare the best of two groups of entries, corrected for choosing the best.
 
         Args:
-            first: names of entries, the best first.
-            second: the same; no name stands for the best constant prediction.
+            first: entries, the best first.
+            second: the same; no entry stands for the best constant prediction.
         """
-        splits = min(self._splits(group[0]) for group in (first, second) if group)
+        splits = min(self._splits(group[0].name) for group in (first, second) if group)
         scored = self.scored.first(splits)
         groups = [self._group(group, splits) for group in (first, second)]
         weights = scored.sample_weights(self.metric)
@@ -133,11 +167,11 @@ class ValidationPredictions:
     def _splits(self, name: str) -> int:
         return len(self.probabilities[name])
 
-    def _group(self, names: Sequence[str], splits: int) -> list[str]:
-        """Return the entries that were trained on enough splits, the best first."""
-        if not names:
+    def _group(self, entries: Sequence[LeaderboardEntry], splits: int) -> list[str]:
+        """Return the names of entries that were trained on enough splits, the best first."""
+        if not entries:
             return [CONSTANT]
-        complete = [name for name in names if self._splits(name) >= splits]
+        complete = [entry.name for entry in entries if self._splits(entry.name) >= splits]
         return complete[:_MOST_MODELS]
 
     def _predictions(self, name: str, scored: ScoredNodes) -> list[Tensor]:
@@ -182,6 +216,7 @@ def graph_value(
     edge_index: Tensor | None,
     y: Tensor,
     class_names: Sequence[str],
+    has_features: bool = True,
 ) -> GraphValue:
     """Return what features alone, edges alone and both together reach.
 
@@ -190,10 +225,14 @@ def graph_value(
         edge_index: edges in both directions, ``[2, 2E]``; ``None`` for a graph without edges.
         y: labels of all nodes, -1 where unlabelled.
         class_names: names of the classes.
+        has_features: whether the graph has features of its own. Otherwise they are computed from
+            the edges, and nothing is said about them.
     """
     families: dict[str, LeaderboardEntry] = {}
-    for entry in predictions.entries:
-        families.setdefault(entry.family, entry)
+    for family in (FEATURES, LINKS, BOTH):
+        entries = predictions.family(family)
+        if entries:
+            families[family] = entries[0]
     without_edges = predictions.family(FEATURES)
     with_edges = predictions.family(LINKS, BOTH)
     without_features = predictions.family(LINKS)
@@ -202,29 +241,30 @@ def graph_value(
     if without_edges and with_edges:
         graph_helps = predictions.compare(with_edges, without_edges)
     features_help = None
-    if without_features and with_features:
+    if has_features and without_features and with_features:
         features_help = predictions.compare(with_features, without_features)
     intervals: tuple[HomophilyInterval, ...] = ()
     if edge_index is not None and edge_index.size(1) > 0:
         intervals = _by_homophily(predictions, local_homophily(edge_index, y))
     learning = predictions.by_metric_of_chance()
-    names = [entry.name for entry in predictions.entries]
+    best = predictions.entries[0]
     value = GraphValue(
         families=families,
         graph_helps=graph_helps,
         features_help=features_help,
-        learnable=learning.compare(names, []),
+        learnable=learning.compare(predictions.entries, []),
         intervals=intervals,
         sentences=(),
     )
     counts = torch.cat(predictions.scored.labels).bincount(minlength=len(class_names))
     return verdict(
         value,
-        best=predictions.entries[0],
+        best=best,
         metric=predictions.metric,
-        baseline=Baseline(learning.metric, learning.score(names[0]), learning.score(CONSTANT)),
+        baseline=Baseline(learning.metric, learning.score(best.name), learning.score(CONSTANT)),
         majority=class_names[int(counts.argmax())],
-        models=len(names),
+        models=len(predictions.entries),
+        has_features=has_features,
     )
 
 
@@ -237,7 +277,7 @@ def _constant(y: Tensor, num_classes: int) -> Tensor:
 def _by_homophily(predictions: ValidationPredictions, h: Tensor) -> tuple[HomophilyInterval, ...]:
     """Return the accuracy of the best models with and without edges by local homophily."""
     best = [predictions.family(FEATURES)[:1], predictions.family(LINKS, BOTH)[:1]]
-    names = [group[0] for group in best if group]
+    names = [group[0].name for group in best if group]
     if not names:
         return ()
     splits = min(len(predictions.probabilities[name]) for name in names)
@@ -249,7 +289,7 @@ def _by_homophily(predictions: ValidationPredictions, h: Tensor) -> tuple[Homoph
         if not group:
             correct.append(None)
             continue
-        rows = torch.cat(list(predictions.probabilities[group[0]][:splits]))
+        rows = torch.cat(list(predictions.probabilities[group[0].name][:splits]))
         correct.append((rows.argmax(1) == labels).double())
     weights = torch.cat(scored.sample_weights(predictions.metric), 1).double()
     place = homophily_interval(h[nodes], _INTERVALS)

@@ -8,7 +8,9 @@
 2. An MLP is trained with the settings of the best models that use both edges and features. Without
    it, the edges might seem to help where only the settings do.
 3. Where there are few validation nodes, the better ones are trained on repeated splits.
-4. What is left of the budget tries new settings of the best models (:mod:`~nfgnn.auto.sampler`).
+4. The best configuration is trained without edges and without features, for the report
+   (:mod:`~nfgnn.auto.ablation`).
+5. What is left of the budget tries new settings of the best models (:mod:`~nfgnn.auto.sampler`).
 
 Every decision depends on recorded results in a fixed order, never on the order in which runs
 finish. A search that was interrupted therefore repeats its decisions and finds its finished runs.
@@ -24,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nfgnn.auto.ablation import ABLATION, ablated_splits
 from nfgnn.auto.bootstrap import ScoredNodes
 from nfgnn.auto.budget import Budget
 from nfgnn.auto.candidate import PORTFOLIO, SEARCH, Candidate
@@ -74,6 +77,8 @@ FIRST_SLICE = 0.5
 """Shortest time slice as a share of the time of the first training, which is a cheap one."""
 LEAST_ENTRIES = 6
 """Number of configurations that get a time slice, however long they train."""
+ABLATION_SHARE = 0.9
+"""Share of the time after which trainings without edges or features end."""
 LEAST_SECONDS = 2.0
 """Time of the first training where no time is left for it."""
 LEAST_SEARCH_SHARE = 0.08
@@ -116,6 +121,8 @@ class SearchOutcome:
     """Until the first configuration was trained to the end."""
     notes: tuple[str, ...] = ()
     """What the user should know, such as models that were left out."""
+    ablations: tuple[Candidate, ...] = ()
+    """A configuration without edges and without features, for the report only."""
 
 
 @dataclass
@@ -182,6 +189,7 @@ class Search:
         self._finished: set[Path] = set()
         self._best: str | None = None
         self._samplers: dict[str, Sampler] = {}
+        self._ablations: list[Candidate] = []
 
     def run(self) -> SearchOutcome:
         """Search until the budget is spent."""
@@ -191,6 +199,7 @@ class Search:
         self._train_portfolio()
         self._train_without_edges()
         self._repeat_validation()
+        self._train_ablations()
         self._try_new_settings()
         return self._outcome()
 
@@ -303,6 +312,39 @@ class Search:
         """Share of the time after which repeated validation ends; with little time, almost all."""
         is_short = (self.budget.seconds or 0) < SHORT_SECONDS
         return SHORT_REPEAT_SHARE if is_short else REPEAT_SHARE
+
+    def _train_ablations(self) -> None:
+        """Train the best configuration without edges and without features: see ``ablation.py``."""
+        ranked = [entry for entry in self._ranked(self.entries) if entry.family == BOTH]
+        if not ranked:
+            return
+        config = ranked[0].config
+        splits = len(self._records(config))
+        if not self.budget.is_timed:
+            # At most half of the runs that are left.
+            splits = min(splits, int(self.budget.runs_left // 4))
+        # The pool has the whole graph only, so this process trains.
+        executors = replace(self.executors, rest=self.executors.first, workers=1)
+        for family, ablated in ablated_splits(self.splits).items():
+            if self.budget.seconds_left(ABLATION_SHARE) < LEAST_SECONDS:
+                return
+            search = Search(
+                ablated,
+                self.metric,
+                [PortfolioEntry(config, family)],
+                self.budget,
+                self.folder,
+                executors,
+                Progress(quiet=True),
+                self.seed,
+                self.device,
+            )
+            search.runs.open()
+            search._train([(config, split) for split in range(splits)], ABLATION_SHARE)
+            found = search._candidate(Entry(config, family, ABLATION))
+            self._finished |= search._finished
+            if found is not None:
+                self._ablations.append(found)
 
     def _try_new_settings(self) -> None:
         """Propose and train new settings until the budget is spent.
@@ -546,6 +588,7 @@ class Search:
             len(self._finished),
             self.budget.seconds_to_first,
             tuple(failures),
+            tuple(self._ablations),
         )
 
     def _candidate(self, entry: Entry) -> Candidate | None:

@@ -37,6 +37,7 @@ def verdict(
     baseline: Baseline,
     majority: str,
     models: int,
+    has_features: bool = True,
 ) -> GraphValue:
     """Return the value of a graph with its sentences.
 
@@ -47,14 +48,20 @@ def verdict(
         baseline: scores by the metric of ``value.learnable``.
         majority: name of the largest class of the validation nodes.
         models: number of models that the best was chosen from.
+        has_features: whether the graph has features of its own.
     """
     sentences = [_learned(value.learnable, best, baseline, majority, models)]
     if is_gain(value.learnable, baseline.metric):
         sentences.append(_reached(value.families, metric))
         sentences.append(_contribution("edges", value.graph_helps, metric, best.validation.nodes))
-        sentences.append(
-            _contribution("features", value.features_help, metric, best.validation.nodes)
-        )
+        if has_features:
+            sentences.append(
+                _contribution("features", value.features_help, metric, best.validation.nodes)
+            )
+        else:
+            sentences.append(
+                "The graph has no features of its own; models use the degrees of the nodes instead."
+            )
         sentences += _by_homophily(value.intervals)
     return replace(value, sentences=tuple(sentences))
 

@@ -1,6 +1,7 @@
 """The value of features and edges on predictions whose quality is known."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -60,7 +61,8 @@ def test_paired_comparison_of_two_models_is_mcnemar() -> None:
     worse = (torch.arange(n) >= 40) & (torch.arange(n) < 100)
     second = torch.nn.functional.one_hot(torch.where(worse, wrong, y)).double()
     models = {"one": (BOTH, [first]), "two": (FEATURES, [second])}
-    comparison = validation(models, one_split(n)).compare(["one"], ["two"])
+    predictions = validation(models, one_split(n))
+    comparison = predictions.compare(predictions.family(BOTH), predictions.family(FEATURES))
     difference = (60 - 40) / n
     error = math.sqrt((60 + 40) / n - difference**2) / math.sqrt(n)
     assert comparison.difference == pytest.approx(difference)
@@ -80,8 +82,7 @@ def test_choosing_the_best_of_many_random_models_is_no_gain() -> None:
             rows = [predicted(scored.labels[0], 0.0, 100 * repeat + i)]
             models[f"m{i}"] = (BOTH, rows)
         predictions = validation(models, scored)
-        best = [entry.name for entry in predictions.entries]
-        comparison = predictions.compare(best, [])
+        comparison = predictions.compare(predictions.entries, [])
         seeming.append(predictions.entries[0].validation.value - 1 / len(CLASSES))
         corrected.append(comparison.difference)
         excluded += comparison.low > 0
@@ -114,6 +115,30 @@ def test_both_together_help_where_each_is_weak() -> None:
     text = " ".join(value.sentences)
     assert "The edges help: the best model that uses them, GCN, gains" in text
     assert "The features help" in text
+    bare = graph_value(validation(models, scored), ring(400), y, CLASSES, has_features=False)
+    assert bare.features_help is None
+    assert "has no features of its own" in " ".join(bare.sentences)
+
+
+def test_ablations_are_compared_but_not_chosen() -> None:
+    scored = one_split(800)
+    y = scored.labels[0]
+    good = predicted(y, 0.7, 0)
+    models = {
+        "GCN": (BOTH, [good]),
+        "LINK": (LINKS, [predicted(y, 0.1, 1)]),
+        "GCN without features": (LINKS, [predicted(y, 0.72, 2)]),
+    }
+    every = validation(models, scored)
+    ablations = [entry for entry in every.entries if "without" in entry.name]
+    others = [entry for entry in every.entries if "without" not in entry.name]
+    predictions = replace(every, entries=others, ablations=ablations)
+    assert [entry.name for entry in predictions.family(LINKS)] == ["GCN without features", "LINK"]
+    value = graph_value(predictions, ring(800), y, CLASSES)
+    assert value.learnable.first == "GCN"
+    assert value.features_help is not None
+    assert value.features_help.second == "GCN without features"
+    assert "the features do not help" in " ".join(value.sentences).lower()
 
 
 def test_useless_edges_and_useless_features() -> None:
@@ -232,7 +257,8 @@ def test_entries_with_fewer_splits_are_compared_on_common_ones() -> None:
         "GCN": (BOTH, [predicted(labels(n), 0.9, 1), predicted(labels(n), 0.9, 2)]),
         "MLP": (FEATURES, [first]),
     }
-    comparison = validation(models, scored).compare(["GCN"], ["MLP"])
+    predictions = validation(models, scored)
+    comparison = predictions.compare(predictions.family(BOTH), predictions.family(FEATURES))
     only_first = scored.first(1)
     accuracy = METRICS["accuracy"]
     expected = only_first.score(accuracy, [models["GCN"][1][0]]) - only_first.score(
