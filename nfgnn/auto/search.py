@@ -438,7 +438,8 @@ class Search:
             executor: where to train; by default where most runs are trained.
         """
         count = int(min(len(planned), self.budget.runs_left))
-        specs = [self.splits.spec(config, split) for config, split in planned[:count]]
+        wanted = [self.splits.spec(config, split) for config, split in planned[:count]]
+        specs = wanted
         self.budget.runs_planned += count
         if self.budget.is_timed:
             limit = self.executors.limit
@@ -460,7 +461,7 @@ class Search:
         )
         for failure in failures:
             self.runs.store_failure(failure)
-        for spec in specs:
+        for spec in wanted:
             record = self._record_of(spec)
             if record is not None:
                 self._finished.add(self.runs.path(spec))
@@ -497,8 +498,14 @@ class Search:
         return decision
 
     def _record(self, config: RunConfig, split: int) -> RunRecord | None:
-        """Return the record of a run that has a model, perhaps of one that was cut."""
-        record = self._record_of(self.splits.spec(config, split))
+        """Return the record of a run that has a model, perhaps of one that was cut.
+
+        A resumed search does not see what it has not planned yet, so that it decides as before.
+        """
+        spec = self.splits.spec(config, split)
+        if self.runs.path(spec) not in self._finished:
+            return None
+        record = self._record_of(spec)
         return None if record is None or record.failure else record
 
     def _record_of(self, spec: RunSpec) -> RunRecord | None:
