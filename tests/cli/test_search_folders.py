@@ -38,7 +38,7 @@ def test_predict_explore_verify_and_train_read_the_folder(call, tmp_path: Path) 
     assert "all intact" in out
     status, _, err = call("explore", "out", "-o", "page.html")
     assert status == 0, err
-    preset = ("--preset", "out/best.toml", "--protocol", "stratified")
+    preset = ("--preset", "out/best.toml", "--protocol", "stratified", "--runs", "1")
     status, out, err = call("train", "karate", *preset, "--out", "again", "--json")
     assert status == 0, err
     test_score = json.loads(out)["test_accuracy"]["values"][0]
