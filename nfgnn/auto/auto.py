@@ -332,9 +332,10 @@ def _executors(
     change results.
     """
     limit = TimeLimit()
-    if resolve_device(task.device).type != "cpu" or task.is_large:
+    device = resolve_device(task.device).type
+    if device != "cpu" or task.is_large:
         in_process = InProcess(limit=limit)
-        yield Executors(in_process, in_process, limit)
+        yield Executors(in_process, in_process, limit, is_batched=device == "cuda")
         return
     single = InProcess(single_thread=True, limit=limit)
     count = workers or usable_cores()

@@ -59,11 +59,18 @@ class Sampler:
             if entry.score is not None:
                 self._study.add(self._point(entry.config), entry.score)
 
-    def ask(self, count: int) -> list[RunConfig]:
-        """Propose up to ``count`` configurations that were not tried yet."""
+    def ask(self, count: int, same_shape: bool = False) -> list[RunConfig]:
+        """Propose up to ``count`` configurations that were not tried yet.
+
+        Args:
+            count: number of configurations.
+            same_shape: let all of them differ in numbers only, so that a GPU can train them as one
+                computation. The first one chooses the rest.
+        """
         proposed: list[RunConfig] = []
         while len(proposed) < count:
-            config = self._propose(change=len(proposed) % 2 == 0)
+            first = proposed[0] if same_shape and proposed else None
+            config = self._propose(len(proposed) % 2 == 0, first)
             if config is None:
                 break
             proposed.append(config)
@@ -74,9 +81,18 @@ class Sampler:
         self._known += results
         self._study.tell([result.score for result in results])
 
-    def _propose(self, change: bool) -> RunConfig | None:
+    def _propose(self, change: bool, like: RunConfig | None) -> RunConfig | None:
+        """Propose one configuration, or ``None`` if all that were found are known.
+
+        Args:
+            change: whether to change a known configuration.
+            like: has the shape of the configuration, if it is given.
+        """
+        shape = {} if like is None else _without_numbers(self._point(like))
         for _ in range(_TRIES):
-            wanted = self._changed() if change or not self._study.is_available else None
+            wanted: Point = shape
+            if change or not self._study.is_available:
+                wanted = self._changed() | shape
             config = self._config(self._study.ask(wanted))
             if config is not None and config not in self._tried:
                 self._tried.append(config)
@@ -149,11 +165,11 @@ class _Study:
             trial = self._create_trial(params=point, distributions=self._distributions, value=score)
             self._study.add_trial(trial)
 
-    def ask(self, wanted: Point | None) -> Point:
-        """Return the wanted point, or one that the study proposes."""
+    def ask(self, wanted: Point) -> Point:
+        """Return a point with the wanted values; the study proposes those of other settings."""
         if not self.is_available:
-            return wanted or {}
-        if wanted is not None:
+            return wanted
+        if wanted:
             self._study.enqueue_trial(wanted)
         trial = self._study.ask(self._distributions)
         self._asked.append(trial)
@@ -172,6 +188,11 @@ class _Study:
             else:
                 self._study.tell(trial, score)
         self._asked = []
+
+
+def _without_numbers(point: Point) -> Point:
+    """Return the settings that decide the shape of a model."""
+    return {name: index for name, index in point.items() if name not in NUMERIC}
 
 
 def _space_around(configs: Sequence[RunConfig]) -> Space:

@@ -134,12 +134,14 @@ class Executors:
         rest: executes all others.
         limit: the time limit of both.
         workers: number of runs that ``rest`` executes at the same time.
+        is_batched: whether runs of the same shape are trained as one computation.
     """
 
     first: Executor
     rest: Executor
     limit: TimeLimit
     workers: int = 1
+    is_batched: bool = False
 
     def start(self) -> None:
         """Start workers, if there are any."""
@@ -397,7 +399,7 @@ class Search:
             ranked = self._ranked(known)
             ranked += [entry for entry in known if entry not in ranked]
             self._samplers[model] = Sampler([self._scored(entry) for entry in ranked], self.seed)
-        configs = self._samplers[model].ask(count)
+        configs = self._samplers[model].ask(count, same_shape=self.executors.is_batched)
         return [Entry(config, known[0].family, SEARCH) for config in configs]
 
     def _train_longest_first(self, entries: Sequence[Entry], splits: range) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from nfgnn.auto.sampler import Sampler, ScoredConfig
 from nfgnn.training import RunConfig
+from nfgnn.training.search_spaces import NUMERIC
 
 
 def config(model: str = "NFGNN", **settings: object) -> RunConfig:
@@ -55,6 +56,17 @@ def test_half_of_the_proposals_are_near_the_best() -> None:
         settings = proposed.settings()
         near += sum(settings[name] != best[name] for name in best) <= 3
     assert near >= 3
+
+
+@pytest.mark.usefixtures("optuna_or_not")
+def test_proposals_of_one_shape_differ_in_numbers_only() -> None:
+    found = [proposed.settings() for proposed in Sampler(KNOWN, 0).ask(6, same_shape=True)]
+    assert len(found) == 6
+    shapes = [
+        {name: value for name, value in settings.items() if name not in NUMERIC}
+        for settings in found
+    ]
+    assert all(shape == shapes[0] for shape in shapes)
 
 
 def test_every_model_of_the_portfolio_can_be_searched() -> None:
