@@ -36,6 +36,7 @@ from nfgnn.auto.leaderboard import rank_candidates, regrets
 from nfgnn.auto.portfolio import PortfolioEntry
 from nfgnn.auto.result import BOTH, FEATURES, LINKS
 from nfgnn.auto.run_costs import RunCosts
+from nfgnn.auto.run_memory import lacking_memory
 from nfgnn.auto.sampler import Sampler, ScoredConfig
 from nfgnn.auto.validation import ValidationSplits
 from nfgnn.errors import UserError
@@ -43,6 +44,7 @@ from nfgnn.files import atomic_write
 from nfgnn.progress import Progress, duration
 from nfgnn.training import (
     Executor,
+    Failure,
     Metric,
     RunConfig,
     RunSpec,
@@ -453,8 +455,10 @@ class Search:
                 limit.end = max(limit.end, time.monotonic() + LEAST_SECONDS)
                 limit.longest = max(limit.longest, LEAST_SECONDS)
             specs = [spec for spec in specs if not self._was_cut_at(spec, limit.longest)]
-        failures = execute(
-            specs,
+        failures = self._lacking_memory(specs)
+        too_large = [failure.spec for failure in failures]
+        failures += execute(
+            [spec for spec in specs if spec not in too_large],
             self.runs,
             executor or self.executors.rest,
             SearchProgress(self.progress, self._status, self._done),
@@ -472,6 +476,17 @@ class Search:
                     self.budget.prediction_seconds, record.extra_seconds
                 )
         self._report_best()
+
+    def _lacking_memory(self, specs: Sequence[RunSpec]) -> list[Failure]:
+        """Return the runs that would not fit into the memory."""
+        if self.executors.is_batched:
+            return []
+        found = []
+        for spec in self.runs.missing(specs):
+            reason = lacking_memory(spec.config, spec.graph.data)
+            if reason is not None:
+                found.append(Failure(spec, reason))
+        return found
 
     def _was_cut_at(self, spec: RunSpec, seconds: float) -> bool:
         """Whether a run was trained about as long before, and cut."""

@@ -26,7 +26,7 @@ from nfgnn.data.load import (
     open_large,
     registered_name,
 )
-from nfgnn.data.memory import require_memory
+from nfgnn.data.memory import available_memory, require_memory
 from nfgnn.data.messages import few
 from nfgnn.data.partition import kept_edges, partition_graph
 from nfgnn.data.readers.feature_columns import TableEncoding
@@ -55,6 +55,7 @@ __all__ = [
     "Finding",
     "LargeGraph",
     "TableEncoding",
+    "available_memory",
     "canonical_name",
     "check_graph",
     "csr_on_disk",

@@ -193,6 +193,16 @@ def test_the_metric_of_the_graph_selects_epochs() -> None:
         assert entry.config.training.select == "metric"
 
 
+def test_models_without_enough_memory_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nfgnn.auto.run_memory.available_memory", lambda: 16 * 34 * 64 * 3)
+    large = PORTFOLIO + '[[configuration]]\nmodel = "PolyGNN"\nK = 9\nepochs = 2\n'
+    outcome = search(tmp_path / "large", Budget(None, 10), large)
+    assert outcome.notes[-1].startswith("PolyGNN: needs about")
+    assert "PolyGNN" not in [candidate.config.model for candidate in outcome.candidates]
+
+
 def test_a_search_without_a_model_says_why(tmp_path: Path) -> None:
     text = '[[configuration]]\nmodel = "GCN"\nlr = 1e30\nepochs = 3\n'
     with pytest.raises(UserError, match=r"no model could be trained: GCN: .*lower the learning"):
