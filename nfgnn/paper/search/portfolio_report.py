@@ -215,7 +215,7 @@ are complete. Trained on: {machines}.
 By how many points of the metric, on validation nodes, the best of the first entries is worse than
 the best of all candidates. The portfolio is selected without the graph, without the graphs that
 share nodes with it, and without the candidates that one of them suggested. Columns: number of
-entries.
+entries. An entry that was not trained on the graph is skipped, although it counts.
 """
 _TEST = """## Test scores
 
