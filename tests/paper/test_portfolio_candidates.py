@@ -36,8 +36,15 @@ def test_a_file_of_candidates_is_read_as_it_was_written(
     assert list(portfolio_candidates.__wrapped__()) == candidates
 
 
-def test_the_default_of_every_model_is_among_those_trained_first() -> None:
-    first = [candidate for candidate in make_candidates() if candidate.stage == 0]
+@pytest.fixture(scope="module")
+def made() -> tuple[Candidate, ...]:
+    return make_candidates()
+
+
+def test_the_default_of_every_model_is_among_those_trained_first(
+    made: tuple[Candidate, ...],
+) -> None:
+    first = [candidate for candidate in made if candidate.stage == 0]
     assert not any(candidate.origins for candidate in first)
     training = {"epochs": 500, "patience": 100}
     for model, entry in MODELS.items():
@@ -47,10 +54,12 @@ def test_the_default_of_every_model_is_among_those_trained_first() -> None:
         assert default in [candidate.config for candidate in first]
 
 
-def test_winners_name_every_graph_that_they_are_the_preset_of() -> None:
+def test_winners_name_every_graph_that_they_are_the_preset_of(
+    made: tuple[Candidate, ...],
+) -> None:
     """The same table ships for Texas and for Cornell."""
     texas = RunConfig.resolve("LINK", {"epochs": 500, "patience": 100}, "texas", "full")
-    (winner,) = (c for c in make_candidates() if c.config == texas)
+    (winner,) = (c for c in made if c.config == texas)
     assert winner.origins == {"texas", "cornell", "cornell-genuine"}
 
 
