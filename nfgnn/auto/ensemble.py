@@ -1,8 +1,9 @@
 """Greedy ensemble selection on validation predictions.
 
-A selection starts with the best model and adds, one at a time and with replacement, the model that
-improves the ensemble most (Caruana et al., `Ensemble Selection from Libraries of Models
-<https://doi.org/10.1145/1015330.1015432>`_, ICML 2004). How often a model was added is its weight.
+A selection starts with the mean of the best models, as many as are best together. It then adds, one
+at a time and with replacement, the model that improves the ensemble most (Caruana et al., `Ensemble
+Selection from Libraries of Models <https://doi.org/10.1145/1015330.1015432>`_, ICML 2004). How
+often a model was added is its weight.
 The probabilities of every model are first calibrated by a temperature, so that an overconfident
 model does not outvote the others.
 
@@ -22,6 +23,8 @@ from torch import Tensor
 from nfgnn.auto.bootstrap import ScoredNodes
 from nfgnn.training import Metric
 
+START = 5
+"""A selection starts with at most as many of the best models, equally weighted."""
 STEPS = 20
 """Most additions of a selection. Few would not leave the best model for a small gain."""
 BAGS = 10
@@ -276,33 +279,58 @@ def _greedy(
     The additions up to the best ensemble count. Equal scores are compared by the log loss.
 
     Args:
-        stacks: the calibrated predictions of all models on every split, ``[M, n, C]`` each.
+        stacks: the calibrated predictions of all models, the best first, on every split,
+            ``[M, n, C]`` each.
         scored: the validation nodes.
         node_weights: the weights of the nodes in every selection, ``[B, n]`` each.
         metric: what the models are selected by.
     """
     bags = torch.arange(len(node_weights[0]))
-    counts = torch.zeros(len(bags), len(stacks[0]), dtype=torch.float64)
-    sums = [stack.new_zeros((len(bags), *stack.shape[1:])) for stack in stacks]
-    best_score = torch.full((len(bags),), -math.inf, dtype=torch.float64)
-    best_loss = best_score
-    best_counts = counts
-    for step in range(STEPS):
-        mixtures = [(total[:, None] + stack) / (step + 1) for total, stack in zip(sums, stacks)]
-        scores = _weighted_scores(mixtures, scored, node_weights, metric)
-        losses = _weighted_losses(mixtures, scored, node_weights)
-        is_best = scores >= scores.amax(1, keepdim=True) - _EQUAL
-        chosen = torch.where(is_best, losses, -math.inf).argmax(1)
+    models = len(stacks[0])
+    firsts = torch.arange(1, min(START, models) + 1)
+    starts = [stack[: len(firsts)].cumsum(0) for stack in stacks]
+    # The means of the first models are the same for all selections, but not their scores.
+    means = [(total / firsts[:, None, None])[None] for total in starts]
+    start, best_score, best_loss = _best(means, scored, node_weights, metric)
+    counts = (torch.arange(models) <= start[:, None]).double()
+    sums = [total[start] for total in starts]
+    best_counts = counts.clone()
+    for _ in range(STEPS):
+        sizes = counts.sum(1)[:, None, None, None].float() + 1
+        mixtures = [(total[:, None] + stack) / sizes for total, stack in zip(sums, stacks)]
+        chosen, score, loss = _best(mixtures, scored, node_weights, metric)
         counts[bags, chosen] += 1
         sums = [total + stack[chosen] for total, stack in zip(sums, stacks)]
-        score = scores[bags, chosen]
-        loss = losses[bags, chosen]
         better = score > best_score + _EQUAL
         better |= (score >= best_score - _EQUAL) & (loss > best_loss)
         best_score = torch.where(better, score, best_score)
         best_loss = torch.where(better, loss, best_loss)
         best_counts = torch.where(better[:, None], counts, best_counts)
     return best_counts / best_counts.sum(1, keepdim=True)
+
+
+def _best(
+    mixtures: Sequence[Tensor],
+    scored: ScoredNodes,
+    node_weights: Sequence[Tensor],
+    metric: Metric,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the best mixture of every selection, its score and its log likelihood, ``[B]`` each.
+
+    Args:
+        mixtures: ``[B, M, n, C]`` for every split; B may be 1.
+        scored: the validation nodes.
+        node_weights: the weights of the nodes in every selection, ``[B, n]`` each.
+        metric: greater values are better, equal ones are compared by the log likelihood.
+    """
+    bags = torch.arange(len(node_weights[0]))
+    shape = (len(bags), -1, -1, -1)
+    expanded = [mixture.expand(shape) for mixture in mixtures]
+    scores = _weighted_scores(expanded, scored, node_weights, metric)
+    losses = _weighted_losses(expanded, scored, node_weights)
+    is_best = scores >= scores.amax(1, keepdim=True) - _EQUAL
+    chosen = torch.where(is_best, losses, -math.inf).argmax(1)
+    return chosen, scores[bags, chosen], losses[bags, chosen]
 
 
 def _weighted_losses(
@@ -348,14 +376,16 @@ def _cross_fit(
     for fold in range(FOLDS):
         others = [part != fold for part in fold_of]
         part = _part(scored, others)
-        inside = [stack[:, kept] for stack, kept in zip(stacks, others)]
+        models = [stack[None, :, kept] for stack, kept in zip(stacks, others)]
+        scores = _weighted_scores(models, part, _equal_weights(part), metric)[0]
+        # The nodes of the fold have no influence on the order of the models either.
+        order = scores.argsort(descending=True, stable=True)
+        inside = [stack[0, order] for stack in models]
         weights = _bagged(inside, part, metric, bags, seed)
-        models = [stack[None] for stack in inside]
-        best = int(_weighted_scores(models, part, _equal_weights(part), metric).argmax())
         for number, kept in enumerate(others):
-            outside = stacks[number][:, ~kept]
+            outside = stacks[number][order][:, ~kept]
             ensemble[number][~kept] = torch.einsum("m,mnc->nc", weights.float(), outside)
-            single[number][~kept] = outside[best]
+            single[number][~kept] = outside[0]
     return ensemble, single
 
 
