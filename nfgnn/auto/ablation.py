@@ -33,10 +33,11 @@ def ablated_splits(splits: ValidationSplits) -> dict[str, ValidationSplits]:
     """
     data = splits.graph.data
     found = {}
+    # What comes first is trained first. MLPs also show what a model reaches without edges.
+    if data.num_edges > 0 and not has_computed_features(data):
+        found[LINKS] = _without_features(data)
     if data.num_edges > 0:
         found[FEATURES] = _without_edges(data)
-        if not has_computed_features(data):
-            found[LINKS] = _without_features(data)
     for family, other in found.items():
         # The name tells the runs apart from those on the whole graph.
         other.name = f"{splits.graph.name} {SUFFIXES[family]}"

@@ -265,6 +265,9 @@ def graph_value(
         majority=class_names[int(counts.argmax())],
         models=len(predictions.entries),
         has_features=has_features,
+        features_are_compared=not with_features
+        or with_features[0].family != BOTH
+        or any(entry.family == LINKS for entry in predictions.ablations),
     )
 
 

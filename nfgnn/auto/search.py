@@ -79,7 +79,7 @@ FIRST_SLICE = 0.5
 """Shortest time slice as a share of the time of the first training, which is a cheap one."""
 LEAST_ENTRIES = 6
 """Number of configurations that get a time slice, however long they train."""
-ABLATION_SHARE = 0.9
+ABLATION_SHARE = 0.97
 """Share of the time after which trainings without edges or features end."""
 LEAST_SECONDS = 2.0
 """Time of the first training where no time is left for it."""
@@ -329,9 +329,14 @@ class Search:
             splits = min(splits, int(self.budget.runs_left // 4))
         # The pool has the whole graph only, so this process trains.
         executors = replace(self.executors, rest=self.executors.first, workers=1)
-        for family, ablated in ablated_splits(self.splits).items():
-            if self.budget.seconds_left(ABLATION_SHARE) < LEAST_SECONDS:
+        versions = ablated_splits(self.splits)
+        for position, (family, ablated) in enumerate(versions.items()):
+            left = self.budget.seconds_left(ABLATION_SHARE)
+            if left < LEAST_SECONDS:
                 return
+            longest = None
+            if self.budget.is_timed:
+                longest = left / (len(versions) - position)
             search = Search(
                 ablated,
                 self.metric,
@@ -344,7 +349,8 @@ class Search:
                 self.device,
             )
             search.runs.open()
-            search._train([(config, split) for split in range(splits)], ABLATION_SHARE)
+            planned = [(config, split) for split in range(splits)]
+            search._train(planned, ABLATION_SHARE, longest)
             found = search._candidate(Entry(config, family, ABLATION))
             self._finished |= search._finished
             if found is not None:

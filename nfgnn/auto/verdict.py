@@ -38,6 +38,7 @@ def verdict(
     majority: str,
     models: int,
     has_features: bool = True,
+    features_are_compared: bool = True,
 ) -> GraphValue:
     """Return the value of a graph with its sentences.
 
@@ -49,14 +50,17 @@ def verdict(
         majority: name of the largest class of the validation nodes.
         models: number of models that the best was chosen from.
         has_features: whether the graph has features of its own.
+        features_are_compared: whether the best model was also trained without features, or does not
+            use edges. Otherwise its gain over LINK may be due to the model.
     """
     sentences = [_learned(value.learnable, best, baseline, majority, models)]
     if is_gain(value.learnable, baseline.metric):
         sentences.append(_reached(value.families, metric))
         sentences.append(_contribution("edges", value.graph_helps, metric, best.validation.nodes))
         if has_features:
+            nodes = best.validation.nodes
             sentences.append(
-                _contribution("features", value.features_help, metric, best.validation.nodes)
+                _contribution("features", value.features_help, metric, nodes, features_are_compared)
             )
         else:
             sentences.append(
@@ -144,8 +148,17 @@ def _reached(families: dict[str, LeaderboardEntry], metric: Metric) -> str:
     return f"On validation nodes, the best models reach with {listed}."
 
 
-def _contribution(what: str, comparison: Comparison | None, metric: Metric, nodes: int) -> str:
-    """Return whether the edges or the features help."""
+def _contribution(
+    what: str,
+    comparison: Comparison | None,
+    metric: Metric,
+    nodes: int,
+    is_same_model: bool = True,
+) -> str:
+    """Return whether the edges or the features help.
+
+    A gain over a model of another kind only (not ``is_same_model``) may have other reasons.
+    """
     if comparison is None:
         return (
             f"Whether the {what} help is not known: there are no two models, one with and one "
@@ -160,6 +173,11 @@ def _contribution(what: str, comparison: Comparison | None, metric: Metric, node
         f"{shown_difference(high, metric)}; confidence that the {what} help "
         f"{shown_confidence(comparison.confidence)})."
     )
+    if low > 0 and not is_same_model:
+        return (
+            f"The {what} seem to help, but there was no time to train the best model without "
+            f"them: {numbers}"
+        )
     if low > 0:
         return f"The {what} help: {numbers}"
     if high > 0 and comparison.confidence >= _NEARLY_CERTAIN:

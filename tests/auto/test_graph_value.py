@@ -114,7 +114,8 @@ def test_both_together_help_where_each_is_weak() -> None:
     assert (value.learnable.first, value.learnable.second) == ("GCN", CONSTANT)
     text = " ".join(value.sentences)
     assert "The edges help: the best model that uses them, GCN, gains" in text
-    assert "The features help" in text
+    # LINK may be worse for another reason than the missing features.
+    assert "The features seem to help, but there was no time to train the best model" in text
     bare = graph_value(validation(models, scored), ring(400), y, CLASSES, has_features=False)
     assert bare.features_help is None
     assert "has no features of its own" in " ".join(bare.sentences)
