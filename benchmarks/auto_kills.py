@@ -3,16 +3,16 @@
     python benchmarks/auto_kills.py --kills 10
 
 Every kill is an experiment of its own: a search with the same number of runs is killed by SIGKILL
-at a random moment of its life, resumed, and compared. Its workers end by themselves. Writes
+after a random number of runs, at a random moment, resumed, and compared. Its workers end by
+themselves. Writes
 ``benchmarks/results/auto_kills.md``.
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +27,8 @@ RESULT = Path(__file__).parent / "results" / "auto_kills.md"
 TIMES = ("seconds", "seconds_to_first", "folder", "command")
 NFGNN = [sys.executable, "-m", "nfgnn"]
 EXPECTED = "same"
+MOST_SECONDS = 1.0
+"""Time between the last run that was waited for and the kill."""
 PORTFOLIO = """
 [[configuration]]
 model = "GCN"
@@ -73,23 +75,24 @@ def experiments(folder: Path, options: argparse.Namespace) -> list[str]:
         f"`python benchmarks/auto_kills.py --kills {options.kills}` on {machine_name()}: "
         f"`nfgnn {' '.join(command)}`, {whole:.0f} s without interruption.",
         "",
-        "| kill | after s | finished runs | leaderboard, ensemble and test score | weights |",
-        "|---:|---:|---:|---|---|",
+        "| kill | finished runs | leaderboard, ensemble and test score | weights |",
+        "|---:|---:|---|---|",
     ]
     rng = random.Random(options.seed)
     equal = 0
     for number in range(1, options.kills + 1):
         out = f"run{number}"
-        wait = rng.random() * whole
-        kill_after(folder, [*command, "--out", out], wait)
-        runs = len(list(folder.glob(f".{out}.partial/**/run.json")))
+        moment = rng.randint(0, expected["outcome"]["runs"])
+        wait = rng.random() * MOST_SECONDS
+        kill_at(folder, [*command, "--out", out], out, moment, wait)
+        runs = finished_runs(folder, out)
         ended = (folder / out).exists()
         run(folder, [*command, "--out", out, "--resume"])
         found = result_of(folder / out)
         words = [EXPECTED if found[part] == expected[part] else "differ" for part in found]
         equal += found == expected
         finished = "all" if ended else str(runs)
-        lines.append(f"| {number} | {wait:.1f} | {finished} | {' | '.join(words)} |")
+        lines.append(f"| {number} | {finished} | {' | '.join(words)} |")
         print(lines[-1], flush=True)
         leftover = [path.name for path in folder.iterdir() if path.name.startswith(f".{out}")]
         if leftover:
@@ -106,19 +109,26 @@ def run(folder: Path, arguments: Sequence[str]) -> None:
         sys.exit(f"{' '.join(arguments)} failed:\n{done.stderr[-3000:]}")
 
 
-def kill_after(folder: Path, arguments: Sequence[str], seconds: float) -> None:
-    """Start a command and kill it, unless it ends before."""
+def kill_at(folder: Path, arguments: Sequence[str], out: str, runs: int, seconds: float) -> None:
+    """Start a command and kill it so many seconds after so many runs, unless it ends before."""
     process = subprocess.Popen(
         [*NFGNN, *arguments],
         cwd=folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    try:
+    while not (folder / f".{out}.partial").exists() or finished_runs(folder, out) < runs:
+        if process.poll() is not None:
+            return
+        time.sleep(0.01)
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+    process.kill()
+    process.wait()
+
+
+def finished_runs(folder: Path, out: str) -> int:
+    return len(list(folder.glob(f".{out}.partial/runs/*/run.json")))
 
 
 def result_of(folder: Path) -> dict[str, Any]:

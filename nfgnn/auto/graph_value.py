@@ -23,6 +23,7 @@ from nfgnn.analysis import homophily_interval, local_homophily
 from nfgnn.auto.ablation import SUFFIXES
 from nfgnn.auto.bootstrap import ScoredNodes, bootstrap_score, interval
 from nfgnn.auto.candidate import Candidate
+from nfgnn.auto.kappa import KAPPA
 from nfgnn.auto.result import (
     BOTH,
     FEATURES,
@@ -43,6 +44,7 @@ _MOST_MODELS = 24  # of a family; models below these are hardly ever the best of
 # The mean over samples needs fewer of them than the limits of an interval.
 _SELECTION_SAMPLES = 100
 _LEAST_SELECTION_SAMPLES = 20
+_CLEAR = 0.99  # share of bootstrap samples
 _MAX_WEIGHTS = 10_000_000  # samples × nodes × models, to bound the time
 
 
@@ -246,7 +248,7 @@ def graph_value(
     intervals: tuple[HomophilyInterval, ...] = ()
     if edge_index is not None and edge_index.size(1) > 0:
         intervals = _by_homophily(predictions, local_homophily(edge_index, y))
-    learning = predictions.by_metric_of_chance()
+    learning = _predictions_of_learning(predictions)
     best = predictions.entries[0]
     value = GraphValue(
         families=families,
@@ -269,6 +271,23 @@ def graph_value(
         or with_features[0].family != BOTH
         or any(entry.family == LINKS for entry in predictions.ablations),
     )
+
+
+def _predictions_of_learning(predictions: ValidationPredictions) -> ValidationPredictions:
+    """Return the predictions with the metric that shows whether anything was learned.
+
+    Where one class has most of the validation nodes, a model may tell the classes apart and still
+    be less accurate than the constant prediction, above all if it was trained on as many nodes of
+    every class. Cohen's kappa shows that. It must do so clearly, because it is the second try.
+    """
+    learning = predictions.by_metric_of_chance()
+    entries = predictions.entries
+    if learning.metric != METRICS["accuracy"] or learning.compare(entries, []).low > 0:
+        return learning
+    beyond_chance = replace(learning, metric=KAPPA, _selection_scores={})
+    comparison = beyond_chance.compare(entries, [])
+    is_clear = comparison.low > 0 and comparison.confidence >= _CLEAR
+    return beyond_chance if is_clear else learning
 
 
 def _constant(y: Tensor, num_classes: int) -> Tensor:

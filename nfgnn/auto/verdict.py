@@ -55,6 +55,11 @@ def verdict(
     """
     sentences = [_learned(value.learnable, best, baseline, majority, models)]
     if is_gain(value.learnable, baseline.metric):
+        if metric.name == "accuracy" and baseline.metric != metric:
+            sentences.append(
+                f"Its accuracy does not exceed that of always predicting {majority!r}, because "
+                "most validation nodes are of this class."
+            )
         sentences.append(_reached(value.families, metric))
         sentences.append(_contribution("edges", value.graph_helps, metric, best.validation.nodes))
         if has_features:

@@ -176,6 +176,23 @@ def test_shuffled_labels_teach_nothing(metric: str) -> None:
         assert "As far as 200 validation nodes show" in value.sentences[0]
 
 
+def test_classes_are_told_apart_below_the_score_of_the_majority() -> None:
+    n = 200
+    y = torch.zeros(n, dtype=torch.long)
+    y[:20] = 1
+    # All nodes of the small class are found, and a fifth of the others is taken for it.
+    chosen = y.clone()
+    chosen[20:56] = 1
+    rows = torch.nn.functional.one_hot(chosen, len(CLASSES)).double()
+    scored = ScoredNodes((torch.arange(n),), (y,), len(CLASSES))
+    value = graph_value(validation({"GCN": (BOTH, [rows])}, scored), ring(n), y, CLASSES)
+    assert value.sentences[0] == (
+        "The best model, GCN, scores 44.4 %, always predicting 'a' scores 0.0 % (Cohen's kappa on "
+        "200 validation nodes)."
+    )
+    assert value.sentences[1].startswith("Its accuracy does not exceed that of always")
+
+
 def test_predicting_the_majority_for_every_node_is_nothing_learned() -> None:
     scored = ScoredNodes((torch.arange(90),), ((torch.arange(90) < 30).long(),), 2)
     rows = torch.tensor([0.8, 0.2]).expand(90, 2)

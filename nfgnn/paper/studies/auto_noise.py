@@ -96,7 +96,7 @@ class NoiseOutcome:
 
 def _agrees(said: str, right: str) -> bool:
     """Whether a sentence is right. Where there is nothing to find, doubt is right, too."""
-    return said == right or (right == NO_HELP and said == UNCERTAIN)
+    return said == right or (right != HELP and said == UNCERTAIN)
 
 
 def run_noise(
@@ -154,13 +154,15 @@ def _outcome(case: NoiseCase, seed: int, result: AutoResult) -> NoiseOutcome:
 
 def answer(sentences: Sequence[str], what: str) -> str:
     """Return what a report says about the edges or the features."""
-    if NOTHING in sentences[0].lower() or "not certain that anything" in sentences[0]:
+    if NOTHING in sentences[0].lower():
         return NOTHING
+    if not sentences[0].startswith("The best model"):
+        return UNCERTAIN
     for sentence in sentences:
         claim = sentence.partition(":")[0]
         if claim == f"The {what} help":
             return HELP
-        if claim == f"It is not certain that the {what} help":
+        if claim.endswith((f"not certain that the {what} help", f"tell whether the {what} help")):
             return UNCERTAIN
         if claim.endswith(f"he {what} do not help"):
             return NO_HELP
