@@ -5,12 +5,10 @@
    (:mod:`~nfgnn.auto.halving`). The best configuration that ignores the edges and the best that
    ignores the features always count as the better half, because the report compares them with the
    others.
-2. An MLP is trained with the settings of the best models that use both edges and features. Without
-   it, the edges might seem to help where only the settings do.
-3. Where there are few validation nodes, the better ones are trained on repeated splits.
-4. The best configuration is trained without edges and without features, for the report
+2. Where there are few validation nodes, the better ones are trained on repeated splits.
+3. The best configuration is trained without edges and without features, for the report
    (:mod:`~nfgnn.auto.ablation`).
-5. What is left of the budget tries new settings of the best models (:mod:`~nfgnn.auto.sampler`).
+4. What is left of the budget tries new settings of the best models (:mod:`~nfgnn.auto.sampler`).
 
 Every decision depends on recorded results in a fixed order, never on the order in which runs
 finish. A search that was interrupted therefore repeats its decisions and finds its finished runs.
@@ -62,10 +60,6 @@ PORTFOLIO_SHARE = 0.85
 """Share of the time after which the portfolio ends."""
 REPEATED_PORTFOLIO_SHARE = 0.55
 """The same where a repeated validation follows."""
-COUNTERPARTS = 2
-"""Number of models whose settings are tried without the edges."""
-COUNTERPART_SHARE = 0.04
-"""Share of the time for them."""
 REPEAT_SHARE = 0.7
 """Share of the budget after which the repeated validation ends."""
 SHORT_SECONDS = 120.0
@@ -95,8 +89,6 @@ BATCH_SHARE = 0.1
 """Share of the time for the new configurations that are tried at once."""
 LEAST_REPEATED = 4
 """Number of configurations that are trained on all splits, if the budget allows it."""
-
-_SHARED = ("hidden_channels", "dropout")
 
 
 @dataclass(frozen=True)
@@ -201,7 +193,6 @@ class Search:
         self.runs.open()
         self._train_first()
         self._train_portfolio()
-        self._train_without_edges()
         self._repeat_validation()
         self._train_ablations()
         self._try_new_settings()
@@ -220,7 +211,6 @@ class Search:
             # A repeated validation needs at least half of the runs.
             share = 1.0 if self.splits.count == 1 else 0.5
             allowed = max(0, math.ceil(share * self.budget.runs_left))
-            allowed -= min(COUNTERPARTS, allowed // 4)
             self._train([(entry.config, 0) for entry in entries[:allowed]])
             return
 
@@ -268,21 +258,6 @@ class Search:
     def _is_finished(self, entry: Entry) -> bool:
         """Whether a configuration was trained to the end on the given split."""
         return self.runs.find(self.splits.spec(entry.config, 0)) is not None
-
-    def _train_without_edges(self) -> None:
-        """Train an MLP with the settings of the best models that use edges and features."""
-        if not any(entry.family == FEATURES for entry in self.entries):
-            return
-        best = [entry for entry in self._ranked(self.entries) if entry.family == BOTH]
-        counterparts: list[Entry] = []
-        for entry in best[:COUNTERPARTS]:
-            counterpart = Entry(without_edges(entry.config), FEATURES, SEARCH)
-            known = [other.config for other in (*self.entries, *counterparts)]
-            if counterpart.config not in known:
-                counterparts.append(counterpart)
-        self.entries += counterparts
-        planned = [(entry.config, 0) for entry in counterparts]
-        self._train(planned, self._portfolio_share + COUNTERPART_SHARE)
 
     def _repeat_validation(self) -> None:
         """Train the better configurations on the other splits, if there are several."""
@@ -686,13 +661,6 @@ class SearchProgress(Progress):
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
-
-
-def without_edges(config: RunConfig) -> RunConfig:
-    """Return an MLP of the same width that is trained in the same way."""
-    shared = {name: config.hyper[name] for name in _SHARED if name in config.hyper}
-    training = replace(config.training, partitions=0, partitions_per_batch=1)
-    return replace(RunConfig.resolve("MLP", shared, None, None, "none"), training=training)
 
 
 def _family_bests(ranked: Sequence[Entry]) -> list[Entry]:

@@ -70,18 +70,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchOutcome
     return folder, search(folder, Budget(None, 30))
 
 
-def test_settings_of_the_best_models_are_tried_without_edges(tmp_path: Path) -> None:
-    wide = '[[configuration]]\nmodel = "GCN"\nhidden_channels = 24\nlr = 0.03\nepochs = 8\n'
-    mlp = '[[configuration]]\nmodel = "MLP"\nepochs = 8\n'
-    outcome = search(tmp_path / "work", Budget(None, 6), wide + mlp)
-    without = [c for c in outcome.candidates if c.family == FEATURES]
-    widths = [(c.config.hyper["hidden_channels"], c.config.training.lr) for c in without]
-    assert sorted(widths) == [(24, 0.03), (64, 0.01)]
-    # Where no model ignores the edges, the features were computed from them.
-    outcome = search(tmp_path / "edges", Budget(None, 6), wide)
-    assert {c.config.model for c in outcome.candidates} == {"GCN"}
-
-
 def test_the_number_of_runs_is_kept(whole: tuple[Path, SearchOutcome]) -> None:
     folder, outcome = whole
     assert outcome.runs <= 30
