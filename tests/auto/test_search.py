@@ -134,7 +134,7 @@ def test_a_killed_search_continues_to_the_same_result(
 
 
 def test_a_time_limit_ends_the_search(tmp_path: Path) -> None:
-    budget = Budget(4.0, None)
+    budget = Budget(2.0, None)
     outcome = search(tmp_path / "timed", budget)
     assert outcome.candidates
     assert outcome.seconds_to_first > 0
@@ -143,7 +143,7 @@ def test_a_time_limit_ends_the_search(tmp_path: Path) -> None:
 
 def test_a_training_that_is_cut_is_a_run_with_fewer_epochs(tmp_path: Path) -> None:
     long = '[[configuration]]\nmodel = "GCN"\nepochs = 100000\npatience = 100000\n'
-    outcome = search(tmp_path / "cut", Budget(3.5, None), long)
+    outcome = search(tmp_path / "cut", Budget(2.0, None), long)
     best = outcome.candidates[-1]
     epochs = best.config.training.epochs
     assert 0 < epochs < 100000

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from multiprocessing import current_process
 from typing import Any
 
 import pytest
@@ -106,3 +107,11 @@ def test_a_time_limit_keeps_the_best_weights_in_this_process() -> None:
     skipped = InMemory(describe)
     execute(specs(range(1)), skipped, InProcess(limit=limit), QUIET, "cpu")
     assert skipped.results == []
+
+
+def test_a_worker_that_imports_an_unguarded_script_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setitem(vars(current_process()), "_inheriting", True)
+    WorkerPool(GRAPH, 2)
+    assert ended == [1]

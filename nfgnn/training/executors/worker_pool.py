@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from multiprocessing.queues import SimpleQueue
 from types import TracebackType
 from typing import Any
@@ -29,8 +29,8 @@ class WorkerPool(Executor):
     """Train the runs of one graph in worker processes, one thread each.
 
     Workers take seconds to start, so they are started once, and the graph is passed to them once.
-    Until the first of them is ready, this process trains.
-    A script that uses it must guard its main part by ``if __name__ == "__main__"``.
+    Until the first of them is ready, this process trains. In a script whose main part is not
+    guarded by ``if __name__ == "__main__"`` no worker can start, and this process trains all runs.
 
     Args:
         graph: the graph of all runs.
@@ -50,6 +50,10 @@ class WorkerPool(Executor):
         self._workers: _Workers | None = None
         self._submitted = 0
         self._cannot_start = False
+        if "_inheriting" in vars(current_process()):
+            # A worker is importing a script without a guarded main part, which gets here again. The
+            # parent process notices that it ends and trains by itself.
+            os._exit(1)
 
     def __enter__(self) -> "WorkerPool":
         return self
