@@ -147,10 +147,14 @@ def _reached(families: dict[str, LeaderboardEntry], metric: Metric) -> str:
         if family in families:
             entry = families[family]
             parts.append(f"{words} {metric.shown(entry.validation.value, 1)} ({entry.name})")
-    listed = parts[0]
-    if len(parts) > 1:
-        listed = f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"On validation nodes, the best models reach with {listed}."
+    return f"On validation nodes, the best models reach with {_joined(parts)}."
+
+
+def _joined(parts: list[str]) -> str:
+    """Return an enumeration."""
+    if len(parts) == 1:
+        return parts[0]
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _contribution(
@@ -225,4 +229,4 @@ def _listed(intervals: list[HomophilyInterval]) -> str:
             f"h from {part.low:.1f} to {part.high:.1f} ({points} points of accuracy, "
             f"{part.nodes:,} nodes)"
         )
-    return " and ".join(parts)
+    return _joined(parts)
