@@ -58,11 +58,12 @@ def split(data: Data, protocol: str | None = None, seed: int = 0) -> Data:
 def default_protocol(data: Data) -> str:
     """Return the protocol of a graph for which none is chosen.
 
-    Registered data sets use ``"full"``, as the paper does. Any other graph uses the split that it
-    comes with (``"public"``), else ``"stratified"``: ``"full"`` takes equally many training nodes
-    of every class, which can leave none of a rare class for validation and test.
+    Registered data sets that are scored by accuracy use ``"full"``, as the paper does. Any other
+    graph uses the split that it comes with (``"public"``), else ``"stratified"``: ``"full"`` takes
+    equally many training nodes of every class. This can leave none of a rare class for validation
+    and test, on which other metrics are not defined.
     """
-    if data.get("registered"):
+    if data.get("registered") and data.get("metric") in (None, "auto", "accuracy"):
         return "full"
     return representative_protocol(data)
 

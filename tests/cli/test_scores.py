@@ -59,9 +59,13 @@ def test_a_score_of_a_missing_class_is_refused_before_training(call, tmp_path: P
 
 def test_minesweeper_by_name_and_by_file(call, data_root: Path, tmp_path: Path) -> None:
     root = ("--root", str(data_root))
-    status, out, err = call("train", "minesweeper", *root, *QUICK, "--json")
+    full = ("--protocol", "full")
+    status, out, err = call("train", "minesweeper", *root, *full, *QUICK, "--json")
     assert (status, out) == (2, "")
     assert "use the protocol 'public'" in err
+    status, out, _ = call("train", "minesweeper", *root, *QUICK, "--json")
+    result = json.loads(out)
+    assert (status, result["protocol"]) == (0, "public")
     file = data_root / "HeterophilousGraphDataset/minesweeper/raw/minesweeper.npz"
     status, out, _ = call("train", str(file), *QUICK, "--json")
     result = json.loads(out)
