@@ -87,6 +87,8 @@ BATCH = 8
 """Most new configurations that are tried at once, of one model or in a search by runs."""
 BATCH_SHARE = 0.1
 """Share of the time for the new configurations that are tried at once."""
+LEFT_RUNS = 4
+"""Number of runs that the portfolio leaves to the other steps, if there is a number of runs."""
 LEAST_REPEATED = 4
 """Number of configurations that are trained on all splits, if the budget allows it."""
 
@@ -211,6 +213,9 @@ class Search:
             # A repeated validation needs at least half of the runs.
             share = 1.0 if self.splits.count == 1 else 0.5
             allowed = max(0, math.ceil(share * self.budget.runs_left))
+            if self.splits.count == 1:
+                # Of the runs that are left, half train the best model without edges and features.
+                allowed = max(allowed // 2, allowed - LEFT_RUNS)
             self._train([(entry.config, 0) for entry in entries[:allowed]])
             return
 

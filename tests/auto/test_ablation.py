@@ -39,13 +39,27 @@ def test_versions_of_a_graph_keep_labels_and_splits() -> None:
     assert without_edges.num_edges == 0
     assert torch.equal(without_edges.x, data.x)
     assert torch.equal(without_features.edge_index, data.edge_index)
-    assert torch.equal(without_features.x, degree_features(data.edge_index, NODES))
+    assert not torch.equal(without_features.x, data.x)
+    order = data.x[:, 0].argsort()
+    shuffled = without_features.x[:, 0].argsort()
+    assert torch.equal(without_features.x[shuffled], data.x[order])  # whole rows
     assert data.num_edges > 0  # the graph itself is as it was
     for version in versions.values():
         assert torch.equal(version.graph.data.train_mask, splits.graph.data.train_mask)
         assert version.seeds == splits.seeds
     names = {splits.graph.name, *(version.graph.name for version in versions.values())}
     assert len(names) == 3
+
+
+def test_sparse_features_are_shuffled_alike() -> None:
+    data = graph("features")
+    shuffled = []
+    for x in (data.x, data.x.to_sparse_csr()):
+        data.x = x
+        splits = validation_splits(Graph.of(data), "stratified", 0, METRICS["accuracy"])
+        shuffled.append(ablated_splits(splits)[LINKS].graph.data.x)
+    assert shuffled[1].layout == torch.sparse_csr
+    assert torch.equal(shuffled[1].to_dense(), shuffled[0])
 
 
 def test_what_a_graph_lacks_is_not_left_out() -> None:

@@ -162,6 +162,8 @@ def answer(sentences: Sequence[str], what: str) -> str:
         claim = sentence.partition(":")[0]
         if claim == f"The {what} help":
             return HELP
+        if claim.startswith(f"The {what} seem to help"):
+            return UNCERTAIN
         if claim.endswith((f"not certain that the {what} help", f"tell whether the {what} help")):
             return UNCERTAIN
         if claim.endswith(f"he {what} do not help"):
