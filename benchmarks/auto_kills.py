@@ -72,7 +72,8 @@ def experiments(folder: Path, options: argparse.Namespace) -> list[str]:
     lines = [
         "# Searches that are killed and resumed",
         "",
-        f"`python benchmarks/auto_kills.py --kills {options.kills}` on {machine_name()}: "
+        f"`python benchmarks/auto_kills.py --kills {options.kills} --seed {options.seed}` on "
+        f"{machine_name()}, under other load: "
         f"`nfgnn {' '.join(command)}`, {whole:.0f} s without interruption.",
         "",
         "| kill | finished runs | leaderboard, ensemble and test score | weights |",
