@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from nfgnn.auto import FEATURES, LINKS, model_family
+from nfgnn.auto import FEATURES, LINKS, load_portfolio, model_family
 from nfgnn.paper.search import portfolio_selection as module
 from nfgnn.paper.search.portfolio_candidates import Candidate, Column
 from nfgnn.paper.search.portfolio_matrix import Matrix
@@ -133,3 +133,9 @@ def test_the_first_entry_can_be_applied_to_other_nodes() -> None:
 
 def test_fewer_candidates_than_entries_are_all_taken() -> None:
     assert select_portfolio(make_matrix([[1.0], [2.0]]), 5) == [1, 0]
+
+
+def test_models_without_edges_have_every_scaling() -> None:
+    shipped = load_portfolio()[: module.SCALING_ENTRIES]
+    scalings = {e.config.training.features for e in shipped if e.family == FEATURES}
+    assert scalings == {"auto", "row", "raw", "standard"}

@@ -12,6 +12,8 @@ configuration, and the selection starts over with the remaining candidates.
   models are also applied to new nodes.
 - The first entries are cheap, and soon one of them ignores the edges and one ignores the features,
   so that a search answers early what the graph is worth.
+- Those that ignore the edges have every scaling of the features. With a single one, features that
+  need another would seem worthless.
 """
 
 from collections.abc import Sequence
@@ -28,6 +30,8 @@ CHEAP_ENTRIES = 4
 """So many entries are at most as expensive as the median candidate."""
 FAMILY_ENTRIES = 6
 """So many entries contain one that ignores the edges and one that ignores the features."""
+SCALING_ENTRIES = 12
+"""So many entries contain one with every scaling of the features that ignores the edges."""
 TOLERANCE = 0.05
 """Gains that differ by less, in points, are equal."""
 _NEIGHBOURS = 10
@@ -41,10 +45,10 @@ def select_portfolio(matrix: Matrix, count: int = ENTRIES) -> list[int]:
     best = worst.copy()
     chosen: list[int] = []
     while len(chosen) < min(count, len(matrix.candidates)):
-        families = _required_families(matrix, chosen)
-        allowed = np.array(_allowed(matrix, chosen, families))
-        # The entry that stands for a family is the best of it alone.
-        gains = _gains(regret[allowed], worst if families else best)
+        required = _required(matrix, chosen)
+        allowed = np.array(_allowed(matrix, chosen, required))
+        # An entry that must be there is the best of its kind alone.
+        gains = _gains(regret[allowed], worst if required else best)
         if gains.max() <= TOLERANCE and not np.array_equal(best, worst):
             best = worst.copy()
             continue
@@ -68,18 +72,23 @@ def _gains(regret: Values, best: Values) -> Values:
     return gains
 
 
-def _required_families(matrix: Matrix, chosen: Sequence[int]) -> set[str]:
-    """Return the families that the next entry must be of; empty if it may be of any."""
-    missing = {FEATURES, LINKS} & set(matrix.families)
-    missing -= {matrix.families[row] for row in chosen}
-    return missing if len(chosen) + len(missing) >= FAMILY_ENTRIES else set()
+def _required(matrix: Matrix, chosen: Sequence[int]) -> list[int]:
+    """Return the candidates of which one must come next; empty if any candidate may."""
+    families = [family if family in (FEATURES, LINKS) else "" for family in matrix.families]
+    scalings = [
+        candidate.config.training.features if family == FEATURES else ""
+        for candidate, family in zip(matrix.candidates, matrix.families)
+    ]
+    for limit, kinds in ((FAMILY_ENTRIES, families), (SCALING_ENTRIES, scalings)):
+        missing = set(kinds) - {""} - {kinds[row] for row in chosen}
+        if missing and len(chosen) + len(missing) >= limit:
+            return [row for row, kind in enumerate(kinds) if kind in missing]
+    return []
 
 
-def _allowed(matrix: Matrix, chosen: Sequence[int], families: set[str]) -> list[int]:
+def _allowed(matrix: Matrix, chosen: Sequence[int], required: Sequence[int]) -> list[int]:
     """Return the candidates that may come next."""
-    rows = [row for row in range(len(matrix.candidates)) if row not in chosen]
-    if families:
-        rows = [row for row in rows if matrix.families[row] in families]
+    rows = [row for row in required or range(len(matrix.candidates)) if row not in chosen]
     if not chosen:
         rows = [row for row in rows if not matrix.tied[row]] or rows
     cheap = [row for row in rows if matrix.cost[row] <= np.median(matrix.cost)]

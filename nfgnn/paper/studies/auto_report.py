@@ -412,8 +412,8 @@ _HEAD = """{title}
 
 `benchmarks/auto_evaluation.py` makes this file. `auto` searches every graph for {budget} with a
 portfolio that was selected without this graph and without those that share nodes with it. Defaults
-and `tune` do not know the preset of the graph either. The report seeds 1000, 1001 and 1002 choose
-split and weights.
+and `tune` do not know the preset of the graph either. Seeds choose split and weights; they were
+not used before.
 """
 _SCORES = """The official metric on test nodes in percent, mean over the seeds. `tune` searches
 NFGNN for as long as `auto`; `preset` is NFGNN with the settings that were searched on this graph.
