@@ -69,7 +69,8 @@ def test_missing_graphs_are_named(tmp_path: Path) -> None:
 
 def test_committed_figures_are_whole_and_small() -> None:
     folder = RESULTS / "figures"
-    files = {path.name for path in folder.iterdir()}
+    of_studies = ("node_gates_", "auto_")  # their values are in the files of the study
+    files = {path.name for path in folder.iterdir() if not path.name.startswith(of_studies)}
     assert files == {f"{name}.{ending}" for name in FIGURES for ending in ENDINGS}
     assert sum(path.stat().st_size for path in folder.iterdir()) < 1_500_000
     for name in FIGURES:
