@@ -51,7 +51,9 @@ browser:  ## install Chromium for the tests of the explorer, if apt-get is avail
 	          chromium >/dev/null 2>&1; } \
 	  || echo "Chromium cannot be installed: the tests of the explorer will be skipped"
 
-test: lint types browser  ## run the checks: lint, types and all tests
+# The browser is installed while the packages are.
+test:  ## run the checks: lint, types and all tests
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint types browser
 	$(BIN)/pytest -n 2 --dist worksteal
 
 test-lowest:  ## run the core tests with the lowest versions that pyproject.toml allows

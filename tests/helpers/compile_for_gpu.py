@@ -77,7 +77,7 @@ def all_kernels() -> None:
     triton_backend.batched_matmul(
         matrix, torch.rand(3, matrix.values.numel()), torch.randn(20, 3, 5)
     )
-    for runs, rank in ((1, 1), (3, 3)):
+    for runs, rank in ((3, 3),):
         terms, weight, gamma = (
             torch.randn(4, 37, runs, 5),
             torch.randn(runs, 5, rank),
@@ -85,7 +85,7 @@ def all_kernels() -> None:
         )
         term_filter_kernel.forward(terms, weight, gamma)
         term_filter_kernel.backward(torch.randn(37, runs, 5), terms, weight, gamma)
-    for features, width, classes in ((65, 64, 2), (128, 128, 16)):
+    for features, width, classes in ((65, 64, 2),):
         layers = [
             torch.randn(shape)
             for shape in ((2, width, features), (2, width), (2, classes, width), (2, classes))
@@ -103,7 +103,9 @@ def all_kernels() -> None:
         h = torch.randn(50, 3, 40)
         own = torch.randn(3, 40).to(dtype)
         triton_backend.matmul(matrix, torch.randn(20, 64).to(dtype))
-        for drawn in ((None, None), (torch.rand(3), torch.ones(3, dtype=torch.long))):
+        # Without dropout in one precision only: every variant takes a second to compile.
+        without_dropout = [(None, None)] if dtype == torch.bfloat16 else []
+        for drawn in (*without_dropout, (torch.rand(3), torch.ones(3, dtype=torch.long))):
             residual_block.activate(nodes, own, *drawn, 2)
             residual_block.activate_gradient(nodes, nodes, own, *drawn, 2)
             residual_block.residual_norm(h, nodes, own, *drawn, 2, own, own, 1e-5)
