@@ -60,7 +60,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--root", type=Path, help="folder of the graphs")
     parser.add_argument("--portfolios", type=Path, help="default: FOLDER/portfolios")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--workers", type=int, default=1, help="processes side by side")
+    parser.add_argument("--workers", type=int, default=1, help="number of parallel processes")
     parser.add_argument("--cores", type=int, default=2, help="cores of a process")
     parser.add_argument("--slice", default="0/1", metavar="I/N", help="part I of N parts, from 0")
     parser.add_argument("--time-limit", type=float, default=math.inf, help="seconds for everything")

@@ -1,6 +1,6 @@
 """Make the runs of the evaluation of ``nfgnn auto``.
 
-Jobs run in several processes side by side, each on cores of its own, so that a result stands for a
+Jobs run in parallel processes, each on cores of its own, so that a result stands for a
 machine with so many cores.
 """
 

@@ -3,6 +3,7 @@
 import io
 import os
 import pickle
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -157,6 +158,9 @@ class _Workers:
         threading.Thread(target=self._start, daemon=True).start()
 
     def _start(self) -> None:
+        # Workers and their server inherit the signal mask of this thread. Ctrl-C then only reaches
+        # the parent process, which stops them.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         # Pickled here, because tensors would go through shared memory otherwise, of which
         # containers have little.
         initial = (self.events, pickle.dumps(self._graph, pickle.HIGHEST_PROTOCOL))
