@@ -36,6 +36,30 @@ from nfgnn.auto.result import BOTH, FEATURES, LINKS
 from nfgnn.auto.run_costs import RunCosts
 from nfgnn.auto.run_memory import lacking_memory
 from nfgnn.auto.sampler import Sampler, ScoredConfig
+from nfgnn.auto.schedule import (
+    ABLATION_SHARE,
+    BATCH,
+    BATCH_SHARE,
+    CUT_TOLERANCE,
+    FIRST_ROUND_END,
+    FIRST_ROUND_SHARE,
+    FIRST_SHARE,
+    FIRST_SLICE,
+    LEAST_ENTRIES,
+    LEAST_REPEATED,
+    LEAST_SEARCH_SHARE,
+    LEAST_SECONDS,
+    LEAST_SLICE,
+    LEFT_RUNS,
+    LONGEST_SHARE,
+    MODEL_SHARES,
+    PORTFOLIO_SHARE,
+    REPEAT_SHARE,
+    REPEATED_PORTFOLIO_SHARE,
+    SHORT_REPEAT_SHARE,
+    SHORT_SECONDS,
+)
+from nfgnn.auto.search_progress import SearchProgress
 from nfgnn.auto.validation import ValidationSplits
 from nfgnn.errors import UserError
 from nfgnn.files import atomic_write
@@ -50,47 +74,6 @@ from nfgnn.training import (
     WorkerPool,
     execute,
 )
-
-FIRST_SHARE = 0.3
-"""Share of the time after which the first training ends."""
-FIRST_ROUND_SHARE = 0.4
-FIRST_ROUND_END = 0.5
-"""Share of the time that the time slices of the whole portfolio take together, and at most."""
-PORTFOLIO_SHARE = 0.85
-"""Share of the time after which the portfolio ends."""
-REPEATED_PORTFOLIO_SHARE = 0.55
-"""The same where a repeated validation follows."""
-REPEAT_SHARE = 0.7
-"""Share of the budget after which the repeated validation ends."""
-SHORT_SECONDS = 120.0
-SHORT_REPEAT_SHARE = 0.9
-"""The same for time limits below two minutes."""
-LONGEST_SHARE = 0.3
-"""Share of the time after which a training ends that has no time slice."""
-LEAST_SLICE = 0.3
-"""Seconds of the shortest time slice."""
-FIRST_SLICE = 0.5
-"""Shortest time slice as a share of the time of the first training, which is a cheap one."""
-LEAST_ENTRIES = 6
-"""Number of configurations that get a time slice, however long they train."""
-ABLATION_SHARE = 0.97
-"""Share of the time after which trainings without edges or features end."""
-LEAST_SECONDS = 2.0
-"""Time of the first training where no time is left for it."""
-LEAST_SEARCH_SHARE = 0.08
-"""Share of the time that must be left to propose new settings."""
-CUT_TOLERANCE = 0.6
-"""A training that was cut is not repeated if it had this share of a time slice."""
-MODEL_SHARES = (0.5, 0.3, 0.2)
-"""Shares of the best models in the new configurations that are tried at once."""
-BATCH = 8
-"""Most new configurations that are tried at once, of one model or in a search by runs."""
-BATCH_SHARE = 0.1
-"""Share of the time for the new configurations that are tried at once."""
-LEFT_RUNS = 4
-"""Number of runs that the portfolio leaves to the other steps, if there is a number of runs."""
-LEAST_REPEATED = 4
-"""Number of configurations that are trained on all splits, if the budget allows it."""
 
 
 @dataclass(frozen=True)
@@ -636,32 +619,6 @@ class Search:
             if record is not None and record.failure:
                 found.setdefault(model, f"{model}: {record.failure}")
         return list(found.values())
-
-
-class SearchProgress(Progress):
-    """Passes the state of single runs on to the display of a search.
-
-    The display advances by the budget used, because the number of runs is not known.
-
-    Args:
-        display: what the user sees.
-        status: completes a line about a run.
-        done: returns how much of the budget is used.
-    """
-
-    def __init__(
-        self, display: Progress, status: Callable[[str], str], done: Callable[[], float]
-    ) -> None:
-        super().__init__(quiet=True)
-        self._display = display
-        self._describe = status
-        self._used = done
-
-    def status(self, text: str, done: float | None = None) -> None:
-        self._display.status(self._describe(text), self._used())
-
-    def advance(self, amount: float, status: str, count: int = 1, plain: bool = True) -> None:
-        self.status(status)
 
 
 def _mean(values: Sequence[float]) -> float:
