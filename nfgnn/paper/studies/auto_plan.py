@@ -57,7 +57,7 @@ class Job:
         if search is None:
             return 0.0
         # Searches keep their budget within 10 %. `tune` trains its winner afterwards.
-        return 1.1 * search + 15.0
+        return 1.1 * search + 5.0 * len(self.tasks)
 
 
 def evaluation_columns(names: Sequence[str] | None = None) -> list[Column]:
@@ -77,14 +77,18 @@ def evaluation_jobs(
     """Return all jobs, those that take longest first.
 
     The runs of one configuration are one job, because a GPU trains them as one computation.
+    ``tune`` searches with seeds of its own: one search serves all report seeds.
     """
     jobs = []
     for seconds in sorted(budgets, reverse=True):
-        for kind in (AUTO, TUNE):
-            if kind in kinds:
-                for seed in seeds:
-                    for column in columns:
-                        jobs.append(Job(column, (Task(column.name, seed, kind, seconds),)))
+        if AUTO in kinds:
+            for seed in seeds:
+                for column in columns:
+                    jobs.append(Job(column, (Task(column.name, seed, AUTO, seconds),)))
+        if TUNE in kinds:
+            for column in columns:
+                tasks = [Task(column.name, seed, TUNE, seconds) for seed in seeds]
+                jobs.append(Job(column, tuple(tasks)))
     methods = [PRESET] if PRESET in kinds else []
     methods += MODELS if DEFAULTS in kinds else []
     for method in methods:

@@ -155,7 +155,7 @@ def run_job(job: Job, evaluation: Evaluation) -> str:
         if task.method == AUTO:
             records = [_auto(graph, job.column, task, evaluation)]
         elif task.method == TUNE:
-            records = _tune(graph, job.column, task, evaluation)
+            records = _tune(graph, job.column, job.tasks, evaluation)
         else:
             config = run_config(job.column, task.method)
             records = _train(graph, job.column, job.tasks, config, evaluation)
@@ -234,10 +234,11 @@ class _Deadline(Progress):
 
 
 def _tune(
-    graph: Graph, column: Column, task: Task, evaluation: Evaluation
+    graph: Graph, column: Column, tasks: Sequence[Task], evaluation: Evaluation
 ) -> list[EvaluationRecord]:
     """Search NFGNN's settings for so long, then train the best of the finished trials."""
-    assert task.seconds is not None
+    budget = tasks[0].seconds
+    assert budget is not None
     started = time.monotonic()
     # Without its name, the graph has no preset that the search could start with.
     data = copy.copy(graph.data)
@@ -245,7 +246,7 @@ def _tune(
     search = Search(data, MODEL, column.protocol, trials=_MAX_TRIALS, device=evaluation.device)
     with tempfile.TemporaryDirectory() as folder, Records(Path(folder) / "t.sqlite") as records:
         with contextlib.suppress(_TimeIsOver):
-            run_search(search, records, _Deadline(task.seconds))
+            run_search(search, records, _Deadline(budget))
         trials = _num_complete(records.all(), len(search.seeds))
         config = search.config({})
         if trials:
@@ -254,7 +255,7 @@ def _tune(
             best = run_search(finished, records, _QUIET).best
             config = search.config(best.settings)
     details = {"trials": trials, "best": config.to_dict()}
-    found = _train(graph, column, [task], config, evaluation)
+    found = _train(graph, column, tasks, config, evaluation)
     seconds = round(time.monotonic() - started, 2)
     return [replace(record, seconds=seconds, details=details) for record in found]
 
