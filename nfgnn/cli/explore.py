@@ -54,7 +54,7 @@ def explore(
         int,
         typer.Option(
             min=1,
-            help="Maximum number of nodes on the page. Larger graphs are sampled at random.",
+            help="Maximum number of nodes on the page. Larger graphs are sampled.",
             rich_help_panel=options.OUTPUT,
         ),
     ] = 50_000,

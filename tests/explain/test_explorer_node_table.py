@@ -1,5 +1,6 @@
 """The table of an explorer page against the run's own results."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from helpers.explorer_runs import awkward_graph, synthetic_table, train_run
 from nfgnn.data import split
 from nfgnn.explain import build_node_table, select_runs
 from nfgnn.explain.explorer import homophily_bins
-from nfgnn.explain.explorer.node_table import PARTS
+from nfgnn.explain.explorer.node_table import PARTS, Layout, class_rows
 from nfgnn.training import load_run
 
 
@@ -30,15 +31,17 @@ def test_table_equals_the_run(model: str, tmp_path: Path) -> None:
     filters = table.runs[0].filters
     if model == "MLP":
         assert filters is None
-        assert [layout.name for layout in table.layouts] == ["links"]
+        assert [layout.name for layout in table.layouts] == ["force-directed"]
+        assert table.start_layout == 0
         return
     assert filters is not None
     assert filters.shared == (model == "PolyGNN")
     names = [layout.name for layout in table.layouts]
-    assert names == (["links"] if model == "PolyGNN" else ["filters", "filters, ranked", "links"])
-    for layout in table.layouts[1:-1]:
+    own = [] if model == "PolyGNN" else ["filters (PCA)", "filters (PCA ranks)"]
+    assert names == ["force-directed", *own]
+    for layout in table.layouts[2:]:
         np.testing.assert_array_equal(
-            layout.place.argsort(0), table.layouts[0].place.argsort(0, kind="stable")
+            layout.place.argsort(0), table.layouts[1].place.argsort(0, kind="stable")
         )
     np.testing.assert_array_equal(filters.psi, np.load(run / "seed-4" / "coefficients.npy"))
     frequencies, responses = classifier.response(data, points=81)
@@ -95,3 +98,24 @@ def test_bins_count_every_node_and_every_test_node() -> None:
         right = (table.runs[0].predicted == table.label)[tested]
         assert row["accuracy"] == ([pytest.approx(right.mean())] if tested.any() else [None])
     assert sum(row["nodes"] for row in bins) == 500
+
+
+@pytest.mark.parametrize(("share", "start"), [(0.94, 1), (0.96, 0)])
+def test_starts_with_filters_that_spread_in_two_directions(share: float, start: int) -> None:
+    table = synthetic_table(30)
+    place = table.layouts[0].place
+    ranks = Layout("filters (PCA ranks)", "", place, equal_axes=False)
+    filters = Layout("filters (PCA)", "", place, equal_axes=False, first_share=share)
+    assert replace(table, layouts=[*table.layouts, filters, ranks]).start_layout == start
+
+
+def test_classes_count_their_nodes_and_test_nodes() -> None:
+    table = synthetic_table(200)
+    table.part[table.label == 2] = PARTS.index("training")
+    rows = class_rows(table)
+    assert [row["nodes"] for row in rows] == np.bincount(table.label).tolist()
+    for c in range(2):
+        tested = (table.label == c) & (table.part == PARTS.index("test"))
+        right = table.runs[0].predicted[tested] == c
+        assert rows[c]["accuracy"] == [pytest.approx(right.mean())]
+    assert rows[2]["accuracy"] == [None]

@@ -1,6 +1,7 @@
 """The explorer page in a real browser: it shows the run's own numbers, to every user."""
 
 import re
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,14 @@ from nfgnn.explain import build_node_table, select_runs, write_explorer
 from nfgnn.explain.explorer import NodeTable, homophily_bins
 from nfgnn.explain.explorer.node_table import PARTS
 
+TEMPLATE = resources.files("nfgnn.explain.explorer") / "template"
+PALETTE = {
+    mode: re.findall("#[0-9a-f]{6}", colours)
+    for mode, colours in re.findall(
+        r"^  (light|dark): (\[.*\]),$", (TEMPLATE / "colours.js").read_text("utf-8"), re.MULTILINE
+    )
+}
+
 
 def test_click_shows_the_node(browser: Any, explorer_file: Path, compared: NodeTable) -> None:
     with opened(browser, explorer_file) as page:
@@ -39,7 +48,7 @@ def test_click_shows_the_node(browser: Any, explorer_file: Path, compared: NodeT
             verdict = (
                 ""
                 if compared.label[node] < 0
-                else ", right"
+                else ", correct"
                 if compared.correct(run)[node]
                 else ", wrong"
             )
@@ -94,7 +103,7 @@ def test_search(browser: Any, explorer_file: Path) -> None:
         assert page.locator("#found button").all_text_contents() == [
             f"person-00{i}" for i in range(8)
         ]
-        page.get_by_role("button", name="person-003").click()
+        page.locator("#found").get_by_role("button", name="person-003").click()
         assert page.locator("#node-title").text_content() == "person-003 (node 3)"
         page.fill("#query", "<i>nobody")
         page.press("#query", "Enter")
@@ -143,7 +152,7 @@ def test_rectangle_selects_the_nodes_inside(
             .endswith(f"(node {np.flatnonzero(inside)[0]})")
         )
         page.get_by_role("button", name="Clear").click()
-        assert page.locator("#selection dt").count() == 0
+        assert page.locator("#selection-title").text_content() == "All nodes"
 
 
 def test_zoom_move_and_parts(browser: Any, explorer_file: Path, compared: NodeTable) -> None:
@@ -191,37 +200,41 @@ def test_interval_selects_its_nodes(browser: Any, explorer_file: Path, compared:
 
 def test_colours_follow_the_choice(browser: Any, explorer_file: Path, compared: NodeTable) -> None:
     with opened(browser, explorer_file) as page:
-        page.select_option("#layout", label="links")
+        page.select_option("#layout", label="force-directed")
         page.select_option("#colour", label="class")
         settle(page)
         node = lonely(page, 160)
-        palette = ["#0072b2", "#e69f00", "#009e73", "#a9adb2"]
-        assert near(colour_at(page, node), palette[compared.label[node]])
+        light = [*PALETTE["light"][:3], "#878d94"]
+        dark = [*PALETTE["dark"][:3], "#7d848b"]
+        assert near(colour_at(page, node), light[compared.label[node]])
         page.select_option("#colour", label="part of the split")
         settle(page)
-        assert near(colour_at(page, node), ["#a9adb2", *palette][compared.part[node]])
-        page.select_option("#colour", label="comparison of both")
+        assert near(colour_at(page, node), ["#878d94", *light][compared.part[node]])
+        page.select_option("#colour", label="disagreement")
         first, second, known = compared.correct(0), compared.correct(1), compared.label >= 0
+        agree = compared.runs[0].predicted == compared.runs[1].predicted
         counts = {
-            "only NFGNN is right": first & ~second,
-            "only PolyGNN is right": second & ~first,
-            "both are right": first & second,
-            "both are wrong": ~first & ~second & known,
-            "class unknown": ~known,
+            "only NFGNN is correct": first & ~second,
+            "only PolyGNN is correct": second & ~first,
+            "both are wrong and disagree": ~first & ~second & known & ~agree,
+            "class unknown, and they disagree": ~known & ~agree,
+            "both are correct": first & second,
+            "both predict the same wrong class": ~first & known & agree,
+            "class unknown, and they agree": ~known & agree,
         }
         legend = page.locator("#legend button").all_text_contents()
         assert legend == [
             f"{name} ({nodes.sum()})" for name, nodes in counts.items() if nodes.any()
         ]
-        page.get_by_role("button", name="both are wrong").click()
+        page.get_by_role("button", name="only NFGNN is correct").click()
         assert facts(page, "#selection")["selected"].startswith(
-            f"{counts['both are wrong'].sum()} nodes"
+            f"{counts['only NFGNN is correct'].sum()} nodes"
         )
         page.emulate_media(color_scheme="dark")
         page.select_option("#colour", label="class")
         page.get_by_role("button", name="Clear").click()
         settle(page)
-        assert near(colour_at(page, node), [*palette[:3], "#6b7178"][compared.label[node]])
+        assert near(colour_at(page, node), dark[compared.label[node]])
 
 
 def test_keyboard_suffices(browser: Any, explorer_file: Path) -> None:
@@ -249,7 +262,7 @@ def test_keyboard_suffices(browser: Any, explorer_file: Path) -> None:
         assert "h from 0.1" in page.evaluate("document.activeElement.getAttribute('aria-label')")
         page.locator("#overlay").focus()
         page.keyboard.press("Escape")
-        assert page.locator("#selection dt").count() == 0
+        assert page.locator("#selection-title").text_content() == "All nodes"
         page.locator(".ego-node").first.focus()
         assert page.locator(".ego-node").first.get_attribute("aria-label").startswith("person-")
         page.keyboard.press("Enter")
@@ -263,7 +276,8 @@ def test_no_text_is_cut_off_or_overlaps(browser: Any, explorer_file: Path, width
         page.locator("#bins .bin").nth(7).click()
         page.fill("#query", "person-021")
         page.press("#query", "Enter")
-        page.locator("summary").click()
+        for summary in page.locator("summary").all():
+            summary.click()
         settle(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         boxes = text_boxes(page)
@@ -329,7 +343,7 @@ def test_large_graph_is_sampled(browser: Any, tmp_path: Path) -> None:
     table = synthetic_table(3000)
     sample = write_explorer(table, tmp_path / "page.html", max_nodes=400)
     with opened(browser, tmp_path / "page.html") as page:
-        assert "a random sample of 400 of 3,000 nodes" in page.locator("#notice").text_content()
+        assert "a sample of 400 of 3,000 nodes" in page.locator("#notice").text_content()
         assert f"{(table.homophily == 0).sum():,} nodes" in page.locator(
             "#bins .bin"
         ).first.get_attribute("aria-label")

@@ -57,6 +57,8 @@ def synthetic_table(n: int, seed: int = 0) -> NodeTable:
         degree=np.full(n, 4),
         homophily=rng.integers(0, 5, n) / 4,
         entropy=rng.random(n),
-        layouts=[Layout("links", "at random", rng.standard_normal((n, 2)), equal_axes=True)],
+        layouts=[
+            Layout("force-directed", "at random", rng.standard_normal((n, 2)), equal_axes=True)
+        ],
         runs=[run],
     )

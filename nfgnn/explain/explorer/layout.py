@@ -69,14 +69,7 @@ def force_layout(
         place = place + force * scale
         if on_step:
             on_step(step + 1, steps)
-    return _clip_outliers(place)
-
-
-def _clip_outliers(place: np.ndarray) -> np.ndarray:
-    """Move isolated nodes, which drift away, to the rim, so that the others fill the map."""
-    low, high = np.quantile(place, (0.01, 0.99), axis=0)
-    margin = 0.1 * (high - low).max()
-    return np.asarray(np.clip(place, low - margin, high + margin))
+    return place
 
 
 def _initial_layout(mean: sparse.csr_array, n: int, seed: int, rounds: int = 30) -> np.ndarray:

@@ -21,6 +21,8 @@ from nfgnn.training import NodeClassifier, load_run
 
 PARTS = ("none", "training", "validation", "test", "unobserved")
 BINS = 10
+DEGENERATE = 0.95
+"""If the first component holds a larger share of the variance, a map of filters is a line."""
 _POINTS = 81
 
 
@@ -67,6 +69,8 @@ class Layout:
     """Coordinates ``[n, 2]``."""
     equal_axes: bool
     """Whether both axes have the same scale."""
+    first_share: float | None = None
+    """Share of the first principal component in the variance, for the components themselves."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,16 @@ class NodeTable:
     entropy: np.ndarray
     """Entropy of the neighbours' classes in nats; NaN where undefined."""
     layouts: list[Layout]
+    """The first one does not depend on the runs."""
     runs: list[RunColumns]
+
+    @property
+    def start_layout(self) -> int:
+        """The layout to start with: filters if they spread in two directions, else the first."""
+        for i, layout in enumerate(self.layouts):
+            if layout.first_share is not None and layout.first_share <= DEGENERATE:
+                return i
+        return 0
 
     @property
     def tested(self) -> np.ndarray:
@@ -130,9 +143,7 @@ def build_node_table(
     edge_index = data.edge_index.numpy()
     ids = data.get("node_ids")
     place = force_layout(edge_index, data.num_nodes, on_step=on_step)
-    by_edges = Layout(
-        "links", "force-directed layout, where adjacent nodes are close", place, equal_axes=True
-    )
+    by_edges = Layout("force-directed", "adjacent nodes attract each other", place, equal_axes=True)
     return NodeTable(
         dataset=summary["dataset"],
         protocol=summary["protocol"],
@@ -145,7 +156,7 @@ def build_node_table(
         degree=np.bincount(edge_index[0], minlength=data.num_nodes),
         homophily=local_homophily(data.edge_index, data.y).numpy(),
         entropy=label_entropy(data.edge_index, data.y).clamp(min=0).numpy(),
-        layouts=[*_filter_layouts(runs), by_edges],
+        layouts=[by_edges, *_filter_layouts(runs)],
         runs=runs,
     )
 
@@ -173,6 +184,17 @@ def homophily_bins(table: NodeTable) -> list[dict[str, Any]]:
             }
         )
     return bins
+
+
+def class_rows(table: NodeTable) -> list[dict[str, Any]]:
+    """Return the number of nodes and the test accuracy of every run for each class."""
+    rows = []
+    for c in range(len(table.class_names)):
+        nodes = table.label == c
+        accuracy = [table.accuracy(run, nodes) for run in range(len(table.runs))]
+        known = [None if np.isnan(value) else value for value in accuracy]
+        rows.append({"nodes": int(nodes.sum()), "accuracy": known})
+    return rows
 
 
 def _run_columns(name: str, folder: Path, seed: int, data: Data, device: str) -> RunColumns:
@@ -209,14 +231,14 @@ def _filter_layouts(runs: list[RunColumns]) -> list[Layout]:
         if components is None:
             continue
         place, shares = components
-        first, second = (f"{100 * share:.0f} %" for share in shares)
+        first, second = (f"{100 * share:.1f} %" for share in shares)
         name = "filters" if len(runs) == 1 else f"filters of {run.name}"
-        note = f"principal components of Ψ: {first} and {second} of its variance"
-        layouts.append(Layout(name, note, place, equal_axes=False))
+        note = f"the first two principal components of Ψ hold {first} and {second} of its variance"
+        layouts.append(Layout(f"{name} (PCA)", note, place, False, first_share=shares[0]))
         # Most filters are nearly equal and overlap on the map, unless they are placed by rank.
         ranks = place.argsort(axis=0, kind="stable").argsort(axis=0) + 1
         note = "ranks of the principal components of Ψ, which separate nodes with similar filters"
-        layouts.append(Layout(f"{name}, ranked", note, ranks, equal_axes=False))
+        layouts.append(Layout(f"{name} (PCA ranks)", note, ranks, equal_axes=False))
     return layouts
 
 

@@ -19,8 +19,19 @@ import numpy as np
 
 from nfgnn.errors import UserError
 from nfgnn.existing_output import refuse_foreign_file, starts_with, write_output
-from nfgnn.explain.explorer.node_table import PARTS, FilterColumns, NodeTable, homophily_bins
+from nfgnn.explain.explorer.node_table import (
+    PARTS,
+    FilterColumns,
+    NodeTable,
+    class_rows,
+    homophily_bins,
+)
 from nfgnn.explain.explorer.sample import Sample, sample_nodes
+from nfgnn.explain.explorer.surprise import (
+    filter_summary,
+    response_distance,
+    surprising_nodes,
+)
 
 MAX_NODES = 50_000
 _WHAT = "a page of the explorer"
@@ -29,14 +40,25 @@ _is_page = starts_with(
     '<meta name="generator" content="nfgnn explorer',
     """; img-src data:; script-src 'sha256-""",
 )
-_SCRIPTS = ("decode.js", "colours.js", "map.js", "charts.js", "ego.js", "panels.js", "explorer.js")
+_SCRIPTS = (
+    "decode.js",
+    "colours.js",
+    "map.js",
+    "charts.js",
+    "ego.js",
+    "panels.js",
+    "surprise.js",
+    "explorer.js",
+)
 _NAN_CODE = 65535
 
 
 def write_explorer(
     table: NodeTable, path: Path, max_nodes: int = MAX_NODES, overwrite: bool = False
 ) -> Sample:
-    """Write the page; of a graph with more than ``max_nodes`` nodes it holds a random sample.
+    """Write the page; of a graph with more than ``max_nodes`` nodes it holds a sample.
+
+    The sample consists of the surprising nodes and of others chosen at random.
 
     Args:
         table: what the page shows.
@@ -48,7 +70,13 @@ def write_explorer(
         raise UserError(
             f"the folder {path.parent} does not exist: create it or choose another file"
         )
-    sample = sample_nodes(table.edge_index, len(table.label), max_nodes)
+    always = [found.nodes for found in surprising_nodes(table)]
+    sample = sample_nodes(
+        table.edge_index,
+        len(table.label),
+        max_nodes,
+        always=np.concatenate(always) if always else None,
+    )
     page = render(page_content(table, sample))
     write_output(path, page, _is_page, _WHAT, overwrite)
     return sample
@@ -63,6 +91,7 @@ def page_content(table: NodeTable, sample: Sample) -> dict[str, Any]:
     """Return the data of the page. Means, bins and accuracies are those of all nodes."""
     nodes = sample.nodes
     shown = nodes[: sample.shown]
+    summaries = [filter_summary(run) for run in table.runs]
     layouts = []
     for layout in table.layouts:
         layouts.append(
@@ -106,8 +135,13 @@ def page_content(table: NodeTable, sample: Sample) -> dict[str, Any]:
         "starts": pack_codes(sample.starts),
         "neighbours": pack_codes(sample.neighbours),
         "layouts": layouts,
+        "startLayout": table.start_layout,
+        "filterSummary": " ".join(text for text in summaries if text),
+        "surprising": _surprising_content(table, shown),
+        "disagreements": _disagreements(table),
         "runs": runs,
         "bins": homophily_bins(table),
+        "classes": class_rows(table),
     }
 
 
@@ -165,6 +199,26 @@ def _base64(values: np.ndarray) -> str:
     return base64.b64encode(values.tobytes()).decode()
 
 
+def _surprising_content(table: NodeTable, shown: np.ndarray) -> list[dict[str, Any]]:
+    """Return the surprising nodes that are on the page, by their positions on it."""
+    lists = []
+    for found in surprising_nodes(table):
+        inside = np.isin(found.nodes, shown)
+        position = np.searchsorted(shown, found.nodes[inside])
+        reasons = [reason for reason, kept in zip(found.reasons, inside) if kept]
+        if len(position):
+            lists.append({"title": found.title, "nodes": position.tolist(), "reasons": reasons})
+    return lists
+
+
+def _disagreements(table: NodeTable) -> int | None:
+    """Return the number of nodes of the graph for which two runs predict different classes."""
+    if len(table.runs) < 2:
+        return None
+    first, second = (run.predicted for run in table.runs)
+    return int((first != second).sum())
+
+
 def _filter_content(filters: FilterColumns, shown: np.ndarray) -> dict[str, Any]:
     # One row is enough if all nodes have the same filter.
     psi = filters.psi[:1] if filters.shared else filters.psi[shown]
@@ -177,6 +231,7 @@ def _filter_content(filters: FilterColumns, shown: np.ndarray) -> dict[str, Any]
         "mean": filters.mean.tolist(),
         "classMeans": means,
         "psi": pack_numbers(psi),
+        "distance": pack_numbers(response_distance(filters, filters.mean)[shown]),
     }
 
 

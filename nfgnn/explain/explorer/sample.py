@@ -29,12 +29,26 @@ def sample_nodes(
     max_nodes: int,
     max_neighbours: int = MAX_NEIGHBOURS,
     seed: int = 0,
+    always: np.ndarray | None = None,
 ) -> Sample:
-    """Return all nodes or a random sample, each with a random sample of its neighbours."""
+    """Return all nodes or a random sample, each with a random sample of its neighbours.
+
+    Args:
+        edge_index: edges in both directions.
+        n: number of nodes of the graph.
+        max_nodes: maximum number of nodes on the map.
+        max_neighbours: maximum number of neighbours per node.
+        seed: seed of the samples.
+        always: nodes that every sample contains, as far as ``max_nodes`` allows.
+    """
     rng = np.random.default_rng(seed)
     shown = np.arange(n)
     if n > max_nodes:
-        shown = np.sort(rng.choice(n, max_nodes, replace=False))
+        first = np.empty(0, np.int64) if always is None else always
+        # The first occurrence of every node counts, so the order of `always` is a priority.
+        order = np.concatenate([first, rng.permutation(n)])
+        _, occurrence = np.unique(order, return_index=True)
+        shown = np.sort(order[np.sort(occurrence)[:max_nodes]])
     adjacency = adjacency_matrix(edge_index, n, bool)[shown]
     row = np.repeat(np.arange(len(shown)), np.diff(adjacency.indptr))
     # Shuffle the neighbours of every node and keep the first ones.

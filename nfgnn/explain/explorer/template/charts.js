@@ -48,31 +48,79 @@ function frame(root, box, [lowX, highX], [lowY, highY], label) {
   return { x, y };
 }
 
-const key = (line, name) => el("span", { class: "key" },
-  svg("svg", { width: 26, height: 10, "aria-hidden": "true" }, svg("line", { x1: 1, x2: 25, y1: 5, y2: 5, ...line })), name);
+const key = (line, name, attributes = {}) => el("span", { class: "key", ...attributes },
+  svg("svg", { width: 26, height: 10, "aria-hidden": "true" },
+    svg("line", { x1: 1, x2: 25, y1: 5, y2: 5, ...line })), name);
 
-let differences = false; // whether responses are shown as differences from the filter that others are measured by
+const CLOSE = 0.05; // responses that differ by less than this share are hard to tell apart
+let differences = null; // whether to show differences; null: where the responses nearly coincide
 
-/** Frequency responses: series of {name, points, line}, `line` being attributes of the stroke; `base` is one of them. */
-function responseChart(series, base, description) {
-  const shown = series.filter(({ points }) => points);
-  const alike = shown.every(({ points }) => points.every(([f], p) => f === base.points[p][0]));
+const rms = (values) => Math.sqrt(values.reduce((sum, x) => sum + x * x, 0) / values.length);
+
+/** The largest difference between a curve and the base, relative to the base. */
+function largestDifference(series, base) {
+  const scale = rms(base.points.map(([, r]) => r)) || 1;
+  return Math.max(...series.map(
+    ({ points }) => rms(points.map(([, r], p) => r - base.points[p][1])) / scale));
+}
+
+const superscript = (n) => `${n}`.replace(/./g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
+
+/**
+ * Frequency responses: series of {name, points, line, category, whole}. `line` holds attributes of
+ * the stroke, `category` is the class that a curve belongs to, and curves with `whole` are left out
+ * of differences. `base` is the curve that the others are compared with.
+ */
+function responseChart(series, base, description, onClass) {
+  const all = series.filter(({ points }) => points);
+  const related = all.filter(({ whole }) => !whole);
+  const alike = related.every(({ points }) => points.every(([f], p) => f === base.points[p][0]));
+  const possible = related.length > 1 && alike;
+  const apart = possible ? largestDifference(related, base) : 0;
+  const coincide = apart > 1e-6 && apart < CLOSE;
+  const chosen = () => possible && (differences ?? coincide);
+  const ofClass = (category) => (category === undefined ? {} : {
+    "data-class": category,
+    onpointerenter: () => onClass(category),
+    onpointerleave: () => onClass(null),
+  });
   const draw = (width) => {
-    const height = 214, box = { left: 48, right: width - 10, top: 8, bottom: height - 42 };
-    const root = svg("svg", { class: "chart", height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description });
-    const values = shown.map(({ points }) => points.map(([f, r], p) => [f, differences && alike ? r - base.points[p][1] : r]));
-    const to = frame(root, box, [0, Math.max(...values.flat().map(([f]) => f))], rangeOf(values.flat().map(([, r]) => r)), "frequency λ");
-    shown.map(({ line }, s) => svg("path", {
+    const height = 226, box = { left: 48, right: width - 10, top: 24, bottom: height - 42 };
+    const root = svg("svg", {
+      class: "chart", height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description,
+    });
+    const shown = chosen() ? related : all;
+    const values = shown.map(({ points }) => (
+      points.map(([f, r], p) => [f, chosen() ? r - base.points[p][1] : r])));
+    const flat = values.flat(), highest = Math.max(...flat.map(([f]) => f));
+    // Small numbers are shown in units of a power of ten, which leaves short labels on the axis.
+    const power = Math.floor(Math.log10(Math.max(...flat.map(([, r]) => Math.abs(r)), 1e-12)));
+    const unit = power < -2 ? 10 ** power : 1;
+    for (const point of flat) point[1] /= unit;
+    const to = frame(root, box, [0, highest], rangeOf(flat.map(([, r]) => r)), "frequency λ");
+    const factor = unit < 1 ? ` in units of 10${superscript(power)}` : "";
+    root.append(svg("text", { x: 0, y: 12 }, (chosen() ? "difference in response" : "response") + factor));
+    const paths = shown.map(({ line, category }, s) => svg("path", {
       d: values[s].map(([f, r], k) => `${k ? "L" : "M"}${to.x(f).toFixed(1)} ${to.y(r).toFixed(1)}`).join(""),
-      fill: "none", "stroke-linejoin": "round", ...line,
-    })).reverse().forEach((path) => root.append(path));
+      fill: "none", "stroke-linejoin": "round", ...line, ...ofClass(category),
+    }));
+    root.append(...paths.reverse());
     return root;
   };
-  const block = chart(draw);
-  const tick = el("input", { type: "checkbox", onchange: (event) => { differences = event.target.checked; block.redraw(); } });
-  tick.checked = differences;
-  const toggle = shown.length > 1 && alike ? el("label", { class: "toggle" }, tick, ` difference from “${base.name}”`) : null;
-  return el("div", {}, block, el("div", { class: "keys" }, ...shown.map(({ name, line }) => key(line, name))), toggle);
+  const block = chart(draw), keys = el("div", { class: "keys" });
+  const showKeys = () => keys.replaceChildren(...(chosen() ? related : all).map(
+    ({ name, line, category }) => key(line, name, ofClass(category))));
+  const tick = el("input", {
+    type: "checkbox",
+    onchange: (event) => { differences = event.target.checked; block.redraw(); showKeys(); },
+  });
+  tick.checked = chosen();
+  showKeys();
+  const toggle = el("label", { class: "toggle" }, tick, ` difference from “${base.name}”`);
+  const size = apart < 1e-3 ? "less than 0.1 %" : `at most ${percent(apart)}`;
+  const note = `These responses differ by ${size}, so the chart shows the differences.`;
+  return el("div", {}, block, keys, possible ? toggle : null,
+    coincide && differences === null ? el("p", { class: "note coincide" }, note) : null);
 }
 
 /** Coefficients as bars, one group per order; sets of {name, values, colour}. */
@@ -120,10 +168,10 @@ function binChart(chosen, onBin) {
     const groups = page.bins.map((bin, b) => {
       const left = x(bin.low) + 1, wide = x(bin.high) - x(bin.low) - 2, full = box.bottom - y(bin.nodes), part = full * chosen(b);
       const scores = graph.runs.map((run, r) => `${run.name} ${percent(bin.accuracy[r])}`).join(", ");
-      const says = `h from ${bin.low} to ${bin.high}: ${plural(bin.nodes, "node")}, ${count(bin.tested)} tested: ${scores}`;
-      const group = svg("g", { class: "bin", role: "button", "aria-label": `${says}. Select them.`, onclick: () => onBin(b) },
-        svg("title", {}, says),
-        svg("rect", { x: left, width: wide, y: y(bin.nodes), height: full, fill: "var(--bar)" }),
+      const label = `h from ${bin.low} to ${bin.high}: ${plural(bin.nodes, "node")}, ${count(bin.tested)} tested: ${scores}`;
+      const group = svg("g", { class: "bin", role: "button", "aria-label": `${label}. Select them.`, onclick: () => onBin(b) },
+        svg("title", {}, label),
+        svg("rect", { x: left, width: wide, y: y(bin.nodes), height: full, class: "bar" }),
         svg("rect", { x: left, width: wide, y: box.bottom - part, height: part, fill: "var(--soft)" }),
         svg("rect", { class: "ring", x: left - 1, width: wide + 2, y: box.top, height: box.bottom - box.top, rx: 3 }));
       return group;
@@ -142,5 +190,5 @@ function binChart(chosen, onBin) {
     return root;
   };
   const keys = graph.runs.map((run, r) => key({ stroke: RUN_COLOURS[r], "stroke-width": 2, "stroke-dasharray": r ? "5 3" : null }, `test accuracy of ${run.name}`));
-  return el("div", {}, chart(draw), el("div", { class: "keys" }, key({ stroke: "var(--bar)", "stroke-width": 8 }, "all nodes"), key({ stroke: "var(--soft)", "stroke-width": 8 }, "selected"), ...keys));
+  return el("div", {}, chart(draw), el("div", { class: "keys" }, key({ stroke: "var(--edge)", "stroke-width": 8 }, "all nodes"), key({ stroke: "var(--soft)", "stroke-width": 8 }, "selected"), ...keys));
 }

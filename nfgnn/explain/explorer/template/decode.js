@@ -35,7 +35,12 @@ const graph = {
     ...run,
     predicted: unpack(run.predicted),
     confidence: unpack(run.confidence),
-    filters: run.filters && { ...run.filters, orders: run.filters.mean.length, psi: unpack(run.filters.psi) },
+    filters: run.filters && {
+      ...run.filters,
+      orders: run.filters.mean.length,
+      psi: unpack(run.filters.psi),
+      distance: unpack(run.filters.distance),
+    },
   })),
 };
 const isTested = (i) => graph.part[i] >= page.parts.indexOf("test"); // unobserved nodes stand after it
@@ -47,6 +52,7 @@ const nodeName = (i) => (page.ids ? page.ids[i] : `${graph.node[i]}`);
 const nodeTitle = (i) => (page.ids ? `${page.ids[i]} (node ${graph.node[i]})` : `Node ${graph.node[i]}`);
 const neighboursOf = (i) => graph.neighbours.subarray(graph.starts[i], graph.starts[i + 1]);
 const isRight = (run, i) => graph.runs[run].predicted[i] === graph.label[i];
+const disagree = (i) => graph.runs[0].predicted[i] !== graph.runs[1].predicted[i];
 
 /** Ψ of a node in a run, as a plain array. */
 function coefficientsOf(run, i) {

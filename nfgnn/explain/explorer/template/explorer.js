@@ -1,19 +1,72 @@
 // The page: one state, and the parts that are updated when it changes.
 const ways = colourings();
-const look = { layout: 0, colouring: ways[0], part: 0, current: null, selection: null, selectionName: "" };
-const map = new NodeMap(look, { clicked: choose, brushed: (inside) => select(inside, "rectangle on the map"), cleared: () => select(null) });
+const look = {
+  layout: page.startLayout, colouring: startColouring(), part: 0, current: null,
+  suggested: mostSurprising(), selection: null, selectionName: "", emphasis: null,
+};
+const map = new NodeMap(look, {
+  clicked: choose,
+  brushed: (inside) => select(inside, "rectangle on the map"),
+  cleared: () => select(null),
+});
+const oneColumn = matchMedia("(max-width: 999px)");
+const stillness = matchMedia("(prefers-reduced-motion: reduce)");
+let cameFrom = 0; // where the page was scrolled to before it moved to the node
+
+/** Two runs: where they disagree. Else homophily on a map of filters, classes on one of edges. */
+function startColouring() {
+  const name = graph.runs.length > 1 ? "comparison" : page.startLayout ? "homophily" : "class";
+  return ways.find((way) => way.name === name);
+}
 
 function choose(i) {
   look.current = i;
-  showNode(i, byId("node-title"), byId("node-body"), choose);
+  showCurrent();
   map.reveal(i);
+  if (!oneColumn.matches) return;
+  cameFrom = window.scrollY;
+  scroll(() => byId("node").getBoundingClientRect().top + window.scrollY - 8);
 }
+
+function scroll(top) {
+  window.scrollTo({ top: top(), behavior: stillness.matches ? "auto" : "smooth" });
+}
+
+/** The chosen node, or the most surprising one. */
+function showCurrent() {
+  const i = look.current ?? look.suggested;
+  byId("surprising").hidden = !page.surprising.length;
+  showSurprising(i, byId("surprising-body"), choose);
+  byId("node-kind").hidden = look.current !== null || i === null;
+  byId("node-reason").textContent = i === null ? "" : reasonOf(i);
+  if (i !== null) showNode(i, byId("node-title"), byId("node-body"), choose);
+  else {
+    byId("node-title").textContent = "Node";
+    const hint = el("p", { class: "note" }, "Select a node on the map, or find it by its id.");
+    byId("node-body").replaceChildren(hint, ...(withFilters.length ? [] : [noFilters()]));
+  }
+}
+
+/** Grey out the other nodes while the pointer or the focus is on a class; null ends it. */
+function emphasise(test, category = null) {
+  look.emphasis = test;
+  for (const mark of document.querySelectorAll("[data-class]")) {
+    mark.classList.toggle("faded", category !== null && mark.dataset.class !== `${category}`);
+  }
+  map.redraw();
+}
+
+const emphasiseClass = (c) => emphasise(c === null ? null : (i) => graph.label[i] === c, c);
 
 /** Select the nodes for which `test` holds; `null` ends the selection. */
 function select(test, name = "") {
   look.selection = test && Uint8Array.from({ length: graph.size }, (_, i) => Number(test(i)));
   look.selectionName = name;
-  showSelection(look.selection, name, byId("selection-body"), { onStep: walk, onClear: () => select(null) });
+  const body = byId("selection-body");
+  body.classList.toggle("two", withFilters.length > 0);
+  byId("selection-title").textContent = test ? "Selection" : "All nodes";
+  if (test) showSelection(look.selection, name, body, { onStep: walk, onClear: () => select(null) });
+  else showAll(body, { onClass: emphasiseClass, onSelect: select });
   showBins();
   map.redraw();
 }
@@ -31,13 +84,16 @@ function showBins() {
     all[graph.bin[i]] += 1;
     if (look.selection) chosen[graph.bin[i]] += look.selection[i];
   }
-  const name = (b) => `h from ${page.bins[b].low} to ${page.bins[b].high}`;
   const focused = byId("bins").contains(document.activeElement);
-  byId("bins").replaceChildren(binChart((b) => (all[b] ? chosen[b] / all[b] : 0), (b) => {
-    look.focusBin = b;
-    select((i) => graph.bin[i] === b, name(b));
-  }));
+  byId("bins").replaceChildren(binChart((b) => (all[b] ? chosen[b] / all[b] : 0), selectBin));
   if (focused) requestAnimationFrame(() => requestAnimationFrame(() => byId("bins").querySelectorAll(".bin")[look.focusBin ?? 0]?.focus()));
+}
+
+const binName = (b) => `h from ${page.bins[b].low} to ${page.bins[b].high}`;
+
+function selectBin(b) {
+  look.focusBin = b;
+  select((i) => graph.bin[i] === b, binName(b));
 }
 
 function showLegend() {
@@ -46,15 +102,23 @@ function showLegend() {
     const bar = el("canvas", { width: LEVELS, height: 1, "aria-hidden": "true" }), context = bar.getContext("2d");
     looks.slice(0, LEVELS).forEach(({ colour }, k) => { context.fillStyle = colour; context.fillRect(k, 0, 1, 1); });
     const labels = [0, colouring.high / 2, colouring.high].map((value) => el("span", {}, fixed(value, 2)));
-    const rest = colouring.missing ? [el("span", { class: "key" }, swatch(grey(), 0), colouring.missing)] : [];
+    const rest = colouring.missing ? [el("span", { class: "key" }, swatch({ colour: grey(), shape: 0 }), colouring.missing)] : [];
     byId("legend").replaceChildren(el("div", { class: "scale", role: "img", "aria-label": `${colouring.title} from 0 to ${fixed(colouring.high, 2)}` }, bar, ...labels), ...rest);
     return;
   }
   const size = new Array(looks.length).fill(0);
   for (let i = 0; i < graph.size; i++) size[colouring.of(i)] += 1;
-  byId("legend").replaceChildren(...looks.flatMap(({ colour, shape, name }, k) => (size[k] ? [el("button",
-    { type: "button", title: "Select these nodes", onclick: () => select((i) => colouring.of(i) === k, `${colouring.title}: ${name}`) },
-    swatch(colour, shape), `${name} (${count(size[k])})`)] : [])));
+  const entries = looks.flatMap((style, k) => {
+    if (!size[k]) return [];
+    const test = (i) => colouring.of(i) === k, category = colouring.name === "class" ? k : null;
+    const start = () => emphasise(test, category), end = () => emphasise(null);
+    return [el("button", {
+      type: "button", title: "Select these nodes",
+      onclick: () => select(test, `${colouring.title}: ${style.name}`),
+      onpointerenter: start, onpointerleave: end, onfocus: start, onblur: end,
+    }, swatch(style), `${style.name} (${count(size[k])})`)];
+  });
+  byId("legend").replaceChildren(...entries);
 }
 
 /** Nodes by the user's own id, or by number; a `#` before it always means the number. */
@@ -80,45 +144,66 @@ function search(event) {
   else byId("found").replaceChildren(text.trim() ? `There is no node “${text.trim()}” on this page.` : "Enter the id of a node, or # and its number.");
 }
 
-function options(id, names, onChange) {
+function options(id, names, onChange, start = 0) {
   byId(id).replaceChildren(...names.map((name, k) => el("option", { value: k }, name)));
+  byId(id).value = `${start}`;
   byId(id).addEventListener("change", (event) => onChange(Number(event.target.value)));
 }
 
 function placeNodes(layout) {
   look.layout = layout;
-  byId("placed").textContent = `Placed by ${page.layouts[layout].name}: ${page.layouts[layout].note}.`;
+  const { name, note } = page.layouts[layout];
   map.fit();
   map.place();
+  const outside = map.outliers ? ` Triangles at the border point to ${plural(map.outliers, "node")} outside of the frame.` : "";
+  byId("placed").textContent = `Layout “${name}”: ${note}.${outside}`;
+}
+
+/** The main numbers, next to the title. */
+function showTiles() {
+  const tile = (name, value) => el("div", {}, el("dt", {}, name), el("dd", {}, value));
+  const tiles = graph.runs.map((run) => tile(`${run.name} test accuracy`, percent(run.accuracy)));
+  if (page.disagreements !== null) tiles.push(tile("runs disagree on", percent(page.disagreements / page.numNodes)));
+  byId("tiles").replaceChildren(...tiles);
 }
 
 function start() {
   const names = graph.runs.map((run) => run.name).join(" and ");
   byId("title").textContent = `${names} on ${page.dataset}`;
-  byId("subtitle").textContent = [`protocol ${page.protocol}, seed ${page.seed}`, plural(page.numNodes, "node"), plural(page.numEdges, "link"), `${count(numClasses)} classes`].join(" · ");
+  byId("subtitle").textContent = [
+    plural(page.numNodes, "node"), plural(page.numEdges, "edge"), `${count(numClasses)} classes`,
+    `protocol ${page.protocol}`, `seed ${page.seed}`,
+  ].join(" · ");
+  showTiles();
+  byId("insight").hidden = !page.filterSummary;
+  byId("insight").textContent = page.filterSummary;
   if (page.shown < page.numNodes) {
     byId("notice").hidden = false;
-    byId("notice").textContent = `This page shows a random sample of ${count(page.shown)} of ${count(page.numNodes)} nodes. The map, the search and the selections refer to the sample; the intervals of homophily, their accuracies and the mean filters refer to all nodes.`;
+    byId("notice").textContent = `This page shows a sample of ${count(page.shown)} of ${count(page.numNodes)} nodes: the surprising nodes and others chosen at random. The map, the search and the selections refer to the sample; the intervals of homophily, their accuracies and the mean filters refer to all nodes.`;
   }
-  const missing = page.numWithoutHomophily ? ` Nodes without a label or labelled neighbours, which belong to no interval: ${count(page.numWithoutHomophily)}.` : "";
+  const missing = page.numWithoutHomophily ? ` ${plural(page.numWithoutHomophily, "node")} without a label or labelled neighbours are in no interval.` : "";
   byId("bins-note").textContent = `Bars count all nodes; accuracies are those of test nodes. Hollow marks are based on fewer than ${FEW} test nodes.${missing}`;
   byId("query").placeholder = page.ids ? "id, or #number" : "number";
-  options("layout", page.layouts.map((layout) => layout.name), placeNodes);
-  options("colour", ways.map((way) => way.title), (k) => { look.colouring = ways[k]; showLegend(); map.redraw(); });
+  options("layout", page.layouts.map((layout) => layout.name), placeNodes, page.startLayout);
+  options("colour", ways.map((way) => way.title), (k) => { look.colouring = ways[k]; showLegend(); map.redraw(); }, ways.indexOf(look.colouring));
   const parts = page.parts.map((_, part) => part).filter((part) => !part || graph.part.includes(part));
   options("part", parts.map((part) => (part ? page.parts[part] : "all")), (k) => { look.part = parts[k]; map.redraw(); });
+  const intervals = page.bins.map((bin, b) => `${binName(b)}: ${plural(bin.nodes, "node")}`);
+  options("interval", ["none", ...intervals], (k) => (k ? selectBin(k - 1) : select(null)));
   byId("search").addEventListener("submit", search);
   byId("zoom-in").addEventListener("click", () => map.zoomBy(1.5));
   byId("zoom-out").addEventListener("click", () => map.zoomBy(1 / 1.5));
   byId("zoom-fit").addEventListener("click", () => map.fit());
-  showGraph(byId("node-title"), byId("node-body"));
-  placeNodes(0);
+  byId("back").addEventListener("click", () => scroll(() => cameFrom));
+  showCurrent();
+  placeNodes(look.layout);
   showLegend();
   select(null);
   darkMode.addEventListener("change", () => {
     showLegend();
+    showCurrent();
+    if (!look.selection) select(null);
     map.redraw();
-    look.current === null ? showGraph(byId("node-title"), byId("node-body")) : choose(look.current);
   });
 }
 

@@ -1,6 +1,12 @@
+const DIRECTIONS = [[-1, 0], [1, 0], [0, -1], [0, 1]]; // left, right, up, down
+
 // The map: points on one canvas, marks on another above it. Brushing, clicking, zooming, navigation with arrow keys.
 class NodeMap {
-  /** `look` holds what is shown (layout, colouring, part, current, selection); `on` receives the actions of the user. */
+  /**
+   * `look` holds what is shown: layout, colouring, part, selection, emphasis (a test of nodes), the
+   * current node, and the suggested one that is shown until the user chooses a node. `on` receives
+   * the actions of the user.
+   */
   constructor(look, on) {
     this.look = look;
     this.on = on;
@@ -41,21 +47,40 @@ class NodeMap {
     this.place();
   }
 
-  /** Fit the chosen layout into the box. */
+  /**
+   * The range of one coordinate that the map shows: the 1st to the 99th percentile with a margin,
+   * or everything if that is hardly more.
+   */
+  range(place, axis) {
+    const values = new Float32Array(place.length / 2);
+    for (let i = 0; i < values.length; i++) values[i] = place[2 * i + axis];
+    values.sort();
+    const quantile = (share) => values[Math.round(share * (values.length - 1))];
+    const least = values[0], most = values[values.length - 1];
+    const low = quantile(0.01), high = quantile(0.99), margin = 0.1 * (high - low);
+    if (high - low < 1e-4 * (most - least)) return [least, most];
+    return [Math.max(least, low - margin), Math.min(most, high + margin)];
+  }
+
+  /** Fit the chosen layout into the box; nodes outside of the frame are moved to its border. */
   place() {
-    const place = graph.places[this.look.layout], margin = 18;
-    const low = [Infinity, Infinity], high = [-Infinity, -Infinity];
-    for (let i = 0; i < place.length; i++) {
-      low[i % 2] = Math.min(low[i % 2], place[i]);
-      high[i % 2] = Math.max(high[i % 2], place[i]);
-    }
-    const room = [this.width - 2 * margin, this.height - 2 * margin];
-    let scale = [0, 1].map((k) => room[k] / Math.max(high[k] - low[k], 1e-9));
+    const place = graph.places[this.look.layout], margin = 22, border = 9;
+    const ranges = [this.range(place, 0), this.range(place, 1)];
+    const sides = [this.width, this.height];
+    let scale = ranges.map(([low, high], k) => (sides[k] - 2 * margin) / Math.max(high - low, 1e-9));
     if (page.layouts[this.look.layout].equalAxes) scale = [Math.min(...scale), Math.min(...scale)];
     this.base = new Float32Array(place.length);
-    for (let i = 0; i < place.length; i++) {
-      const k = i % 2, centred = (place[i] - (low[k] + high[k]) / 2) * scale[k];
-      this.base[i] = k ? this.height / 2 - centred : this.width / 2 + centred;
+    this.direction = new Int8Array(graph.size); // outside of the frame: index of DIRECTIONS, plus 1
+    this.outliers = 0;
+    for (let i = 0; i < graph.size; i++) {
+      for (const k of [0, 1]) {
+        const [low, high] = ranges[k], centred = (place[2 * i + k] - (low + high) / 2) * scale[k];
+        const at = sides[k] / 2 + (k ? -centred : centred);
+        const inside = Math.max(border, Math.min(at, sides[k] - border));
+        if (inside !== at) this.direction[i] = 1 + 2 * k + Number(at > inside);
+        this.base[2 * i + k] = inside;
+      }
+      if (this.direction[i]) this.outliers += 1;
     }
     this.redraw();
   }
@@ -64,7 +89,7 @@ class NodeMap {
   y(i) { return this.base[2 * i + 1] * this.view.zoom + this.view.y; }
   visible(i) { return this.look.part === 0 || graph.part[i] === this.look.part; }
   radius() {
-    const plain = graph.size <= 600 ? 5 : graph.size <= 4000 ? 3.4 : graph.size <= 20000 ? 2.4 : 1.7;
+    const plain = graph.size <= 600 ? 5 : graph.size <= 4000 ? 3.4 : graph.size <= 20000 ? 2.4 : 1.6;
     return Math.min(9, plain * Math.sqrt(this.view.zoom));
   }
 
@@ -78,18 +103,16 @@ class NodeMap {
     });
   }
 
-  /** One small image per style, copied to every point with that style. */
-  sprites(radius) {
+  /** One small image per look, copied to every point with that look. */
+  sprites(looks, radius) {
     const ratio = window.devicePixelRatio || 1, size = Math.ceil(2 * (1.3 * radius + 1));
-    return this.look.colouring.looks().map(({ colour, shape }) => {
+    return looks.map((look) => {
       const canvas = document.createElement("canvas");
       canvas.width = canvas.height = Math.ceil(size * ratio);
       const context = canvas.getContext("2d");
       context.scale(ratio, ratio);
-      trace(context, shape, size / 2, size / 2, radius);
-      context.fillStyle = colour;
-      context.fill();
-      if (radius >= 3) {
+      paint(context, look, size / 2, size / 2, radius);
+      if (radius >= 3 && look.shape < HOLLOW) {
         context.strokeStyle = darkMode.matches ? "#00000080" : "#ffffffb0";
         context.lineWidth = 0.8;
         context.stroke();
@@ -98,20 +121,45 @@ class NodeMap {
     });
   }
 
+  /** From the bottom to the top: greyed out, not selected, ordinary, in front; -1 if hidden. */
+  layer(i, looks) {
+    const { selection, emphasis, colouring } = this.look;
+    if (!this.visible(i)) return -1;
+    if (emphasis && !emphasis(i)) return 0;
+    if (selection && !selection[i]) return 1;
+    return looks[colouring.of(i)].front ? 3 : 2;
+  }
+
   draw() {
     const context = this.points.getContext("2d"), radius = this.radius();
-    const sprites = this.sprites(radius), size = Math.ceil(2 * (1.3 * radius + 1)), { selection, colouring } = this.look;
+    const { colouring } = this.look, looks = colouring.looks(), muted = looks.length;
+    looks.push({ colour: faint(), shape: 0 });
+    const sprites = this.sprites(looks, radius), size = Math.ceil(2 * (1.3 * radius + 1));
+    const layers = Int8Array.from({ length: graph.size }, (_, i) => this.layer(i, looks));
     context.clearRect(0, 0, this.width, this.height);
-    for (const chosen of selection ? [false, true] : [true]) {
-      context.globalAlpha = chosen ? 0.92 : 0.14;
+    [0.55, 0.14, 0.92, 0.95].forEach((alpha, layer) => {
+      if (!layers.includes(layer)) return;
+      context.globalAlpha = alpha;
       for (const i of this.order) {
-        if (!this.visible(i) || (selection && Boolean(selection[i]) !== chosen)) continue;
-        const x = this.x(i), y = this.y(i);
+        if (layers[i] !== layer) continue;
+        const x = this.x(i), y = this.y(i), style = layer ? colouring.of(i) : muted;
         if (x < -size || y < -size || x > this.width + size || y > this.height + size) continue;
-        context.drawImage(sprites[colouring.of(i)], x - size / 2, y - size / 2, size, size);
+        if (this.direction[i]) this.arrow(context, i, looks[style].colour);
+        else context.drawImage(sprites[style], x - size / 2, y - size / 2, size, size);
       }
-    }
+    });
     context.globalAlpha = 1;
+  }
+
+  /** A triangle at the border that points to a node outside of the frame. */
+  arrow(context, i, colour) {
+    const [dx, dy] = DIRECTIONS[this.direction[i] - 1], x = this.x(i), y = this.y(i), r = 5;
+    context.fillStyle = colour;
+    context.beginPath();
+    context.moveTo(x + r * dx, y + r * dy);
+    context.lineTo(x - r * (dx - dy), y - r * (dy - dx));
+    context.lineTo(x - r * (dx + dy), y - r * (dy + dx));
+    context.fill();
   }
 
   mark() {
@@ -123,17 +171,18 @@ class NodeMap {
       trace(context, 0, this.x(i), this.y(i), radius + extra);
       context.stroke();
     };
-    if (this.look.current !== null) {
+    const shown = this.look.current ?? this.look.suggested;
+    if (shown !== null) {
       context.strokeStyle = darkMode.matches ? "#ffffff66" : "#00000055";
-      for (const j of neighboursOf(this.look.current)) {
+      for (const j of neighboursOf(shown)) {
         if (j >= graph.size || !this.visible(j)) continue;
         context.lineWidth = 1;
         context.beginPath();
-        context.moveTo(this.x(this.look.current), this.y(this.look.current));
+        context.moveTo(this.x(shown), this.y(shown));
         context.lineTo(this.x(j), this.y(j));
         context.stroke();
       }
-      ring(this.look.current, 4, 2.5);
+      ring(shown, 4, 2.5);
     }
     if (this.cursor !== null) ring(this.cursor, 2, 1.5);
     if (this.brush) {
@@ -151,7 +200,9 @@ class NodeMap {
     this.tip.hidden = this.cursor === null || Boolean(this.brush);
     if (this.tip.hidden) return;
     const i = this.cursor, x = this.x(i), y = this.y(i);
-    this.tip.textContent = `${nodeTitle(i)}: ${className(graph.label[i])}, h ${fixed(graph.homophily[i], 2)}`;
+    const beyond = this.direction[i] ? ", outside of the frame" : "";
+    const facts = `${className(graph.label[i])}, h ${fixed(graph.homophily[i], 2)}`;
+    this.tip.textContent = `${nodeTitle(i)}: ${facts}${beyond}`;
     this.tip.style.left = `${Math.max(4, Math.min(x + 12, this.width - this.tip.offsetWidth - 4))}px`;
     this.tip.style.top = `${y + this.tip.offsetHeight + 16 > this.height ? y - this.tip.offsetHeight - 10 : y + 12}px`;
   }
@@ -207,14 +258,25 @@ class NodeMap {
   listen() {
     const canvas = this.overlay;
     let start = null;
+    const touches = new Map(); // positions of the fingers on the map
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button) return;
       const [x, y] = this.at(event);
+      touches.set(event.pointerId, [x, y]);
+      if (touches.size > 1) {
+        start = this.brush = null;
+        this.mark();
+        return;
+      }
       start = { x, y, moves: event.shiftKey, fromX: this.view.x, fromY: this.view.y };
       canvas.setPointerCapture(event.pointerId);
     });
     canvas.addEventListener("pointermove", (event) => {
       const [x, y] = this.at(event);
+      if (touches.size > 1) {
+        this.pinch(touches, event.pointerId, [x, y]);
+        return;
+      }
       if (start && start.moves) Object.assign(this.view, { x: start.fromX + x - start.x, y: start.fromY + y - start.y });
       else if (start && (this.brush || Math.hypot(x - start.x, y - start.y) > 5)) this.brush = { x: start.x, y: start.y, toX: x, toY: y };
       else if (!start) {
@@ -229,6 +291,7 @@ class NodeMap {
     });
     canvas.addEventListener("pointerup", (event) => {
       const [x, y] = this.at(event), brush = this.brush, began = start;
+      touches.delete(event.pointerId);
       [start, this.brush] = [null, null];
       if (brush) this.on.brushed(this.inside(brush));
       else if (began && !began.moves) {
@@ -237,7 +300,11 @@ class NodeMap {
       }
       this.mark();
     });
-    canvas.addEventListener("pointercancel", () => { [start, this.brush] = [null, null]; this.mark(); });
+    canvas.addEventListener("pointercancel", (event) => {
+      touches.delete(event.pointerId);
+      start = this.brush = null;
+      this.mark();
+    });
     for (const gone of ["pointerleave", "blur"]) canvas.addEventListener(gone, () => { this.cursor = null; this.mark(); });
     canvas.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return; // the page scrolls as always
@@ -245,6 +312,21 @@ class NodeMap {
       this.zoomBy(Math.exp(-event.deltaY / 300), ...this.at(event));
     }, { passive: false });
     canvas.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  /** Zoom and move the map with two fingers, one of which has moved. */
+  pinch(touches, moved, to) {
+    const gesture = () => {
+      const [[ax, ay], [bx, by]] = [...touches.values()];
+      return { x: (ax + bx) / 2, y: (ay + by) / 2, distance: Math.hypot(ax - bx, ay - by) };
+    };
+    if (!touches.has(moved)) return;
+    const before = gesture();
+    touches.set(moved, to);
+    const after = gesture();
+    this.view.x += after.x - before.x;
+    this.view.y += after.y - before.y;
+    this.zoomBy(after.distance / Math.max(before.distance, 1), after.x, after.y);
   }
 
   inside({ x, y, toX, toY }) {

@@ -1,4 +1,4 @@
-// Panels about a node, about a selection, and, if nothing is selected, about the whole graph.
+// Panels about a node, about a selection, and, if nothing is selected, about all nodes.
 const LINE = {
   first: { stroke: "var(--first)", "stroke-width": 2.6 },
   second: { stroke: "var(--second)", "stroke-width": 2.6, "stroke-dasharray": "9 3" },
@@ -23,32 +23,84 @@ function globalSeries() {
   return { name, points: responseOf(run.filters, run.filters.mean), line };
 }
 
-function showGraph(title, body) {
-  title.textContent = "All nodes";
-  const parts = [facts(graph.runs.map((run) => [`test accuracy of ${run.name}`, percent(run.accuracy)]))];
-  if (!withFilters.length) parts.push(noFilters());
-  else {
-    const { filters, name } = graph.runs[leading], base = globalSeries();
-    const classes = filters.oneForAll || numClasses > 8 ? [] : filters.classMeans.map((mean, c) => (
-      { name: `mean of ${className(c)}`, points: mean && responseOf(filters, mean), line: { stroke: kind(c).colour, "stroke-width": 2 } }));
-    const mean = { name: `mean of all nodes, ${name}`, points: responseOf(filters, filters.mean), line: LINE.group };
-    parts.push(el("h3", {}, "Frequency response"), responseChart(base.name === mean.name || filters.oneForAll ? [base, ...classes] : [base, mean, ...classes], base, "Frequency response of the mean filter and of the classes"));
+const MOST_CURVES = 12;
+
+/** The mean filters of the classes; of many classes, those that differ most from the mean. */
+function classSeries(filters) {
+  const mean = responseOf(filters, filters.mean).map(([, r]) => r);
+  const series = filters.classMeans.flatMap((coefficients, c) => {
+    if (!coefficients) return [];
+    const points = responseOf(filters, coefficients);
+    const apart = rms(points.map(([, r], p) => r - mean[p]));
+    return [{ name: className(c), points, line: classLine(c), category: c, apart }];
+  });
+  const kept = [...series].sort((a, b) => b.apart - a.apart).slice(0, MOST_CURVES);
+  return series.filter((one) => kept.includes(one));
+}
+
+/** Size and test accuracy of every class; a row greys out the other classes and selects its own. */
+function classTable({ onClass, onSelect }) {
+  const columns = ["class", "nodes", ...graph.runs.map((run) => (
+    graph.runs.length > 1 ? `accuracy of ${run.name}` : "test accuracy"))];
+  const rows = page.classes.map(({ nodes, accuracy }, c) => {
+    const select = () => onSelect((i) => graph.label[i] === c, `class: ${className(c)}`);
+    const name = el("button", {
+      type: "button", class: "plain", title: "Select these nodes", onclick: select,
+      onfocus: () => onClass(c), onblur: () => onClass(null),
+    }, swatch(kind(c)), className(c));
+    return el("tr", {
+      "data-class": c, onpointerenter: () => onClass(c), onpointerleave: () => onClass(null),
+    }, el("th", { scope: "row" }, name), el("td", {}, count(nodes)),
+    ...accuracy.map((value) => el("td", {}, percent(value))));
+  });
+  const head = el("tr", {}, ...columns.map((name) => el("th", { scope: "col" }, name)));
+  return el("div", { class: "wide tall" },
+    el("table", { id: "classes" }, el("thead", {}, head), el("tbody", {}, ...rows)));
+}
+
+/** All nodes: the classes, disagreements of two runs, and the mean filters of the classes. */
+function showAll(body, { onClass, onSelect }) {
+  const parts = [], left = el("div", {}, classTable({ onClass, onSelect }));
+  if (page.disagreements) {
+    const select = () => onSelect(disagree, "the runs disagree");
+    left.append(el("div", { class: "steps" }, el("button", { type: "button", onclick: select },
+      "Select the nodes on which the runs disagree")));
   }
-  parts.push(el("p", { class: "note" }, "Select a node on the map, or find it by its id, to compare its filter with these."));
+  left.append(el("p", { class: "note" }, "To select nodes, drag a rectangle on the map, choose an interval of homophily, or choose an entry of the legend."));
+  parts.push(left);
+  if (withFilters.length) {
+    const { filters, name } = graph.runs[leading], global = globalSeries();
+    const mean = { name: `mean of all nodes, ${name}`, points: responseOf(filters, filters.mean), line: LINE.group };
+    const classes = filters.oneForAll ? [] : classSeries(filters);
+    const known = filters.classMeans.filter((one) => one).length;
+    const series = filters.oneForAll ? [global] : [mean, ...classes];
+    if (!filters.oneForAll && global.name !== mean.name) series.push({ ...global, whole: true });
+    const base = filters.oneForAll ? global : mean;
+    const right = el("div", {}, el("h3", {}, filters.oneForAll ? "Frequency response" : "Mean frequency response by class"),
+      responseChart(series, base, "Mean frequency response of all nodes and of the classes", onClass));
+    if (classes.length && classes.length < known) {
+      right.append(el("p", { class: "note" }, `The ${classes.length} of ${known} classes whose mean differs most from that of all nodes.`));
+    }
+    parts.push(right);
+  }
   body.replaceChildren(...parts);
 }
 
 function showNode(i, title, body, onNode) {
   title.textContent = nodeTitle(i);
   const label = graph.label[i];
+  const verdict = (r) => (label < 0 ? "" : isRight(r, i) ? ", correct" : ", wrong");
+  const distances = graph.runs.flatMap((run) => (run.filters && !run.filters.oneForAll
+    ? [[graph.runs.length > 1 ? `filter distance, ${run.name}` : "filter distance", percent(run.filters.distance[i])]] : []));
   const parts = [facts([
     ["class", className(label)],
     ...graph.runs.map((run, r) => [`predicted by ${run.name}`,
-      `${className(run.predicted[i])} (${percent(run.confidence[i])})${label < 0 ? "" : isRight(r, i) ? ", right" : ", wrong"}`]),
+      `${className(run.predicted[i])} (${percent(run.confidence[i])})${verdict(r)}`]),
     ["part of the split", page.parts[graph.part[i]]],
     ["neighbours", count(graph.degree[i])],
     ["local homophily h", fixed(graph.homophily[i])],
     ["label entropy S", fixed(graph.entropy[i])],
+    ...distances,
   ])];
   parts.push(...(withFilters.length ? nodeFilters(i, label) : [noFilters()]));
   parts.push(el("h3", {}, "Neighbours"));
@@ -69,7 +121,7 @@ function nodeFilters(i, label) {
     series.push({ name: `mean of ${className(label)}`, points: responseOf(filters, filters.classMeans[label]), line: LINE.group });
   }
   const sets = withFilters.map((r) => ({ name: graph.runs[r].name, values: coefficientsOf(r, i), colour: RUN_COLOURS[r] }));
-  sets.push({ name: `mean of all nodes, ${name}`, values: filters.mean, colour: "var(--bar)" });
+  sets.push({ name: `mean of all nodes, ${name}`, values: filters.mean, colour: "var(--edge)" });
   const bases = [...new Set(withFilters.map((r) => graph.runs[r].filters.basis))].join(" and ");
   return [
     el("h3", {}, "Frequency response"), responseChart(series, base, `Frequency response of ${nodeTitle(i)}`),
@@ -109,11 +161,6 @@ function meanCoefficients(run, nodes) {
 }
 
 function showSelection(selection, name, body, { onStep, onClear }) {
-  body.classList.toggle("two", Boolean(selection) && withFilters.length > 0);
-  if (!selection) {
-    body.replaceChildren(el("p", { class: "note" }, "Nothing is selected. Drag a rectangle on the map, choose an interval of homophily, or choose an entry of the legend."));
-    return;
-  }
   const found = statistics(selection), most = 6;
   const classes = found.classes.slice(0, most).map(([c, n]) => `${className(c)}: ${count(n)}`).join(", ");
   const list = facts([
