@@ -1,6 +1,12 @@
 """Sphinx configuration. ``make docs`` builds the site; every warning is an error."""
 
+import sys
+from importlib.resources import files
+from pathlib import Path
+
 import nfgnn
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "nfgnn"
 author = "The nfgnn authors"
@@ -13,14 +19,22 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "generated_content",
 ]
 exclude_patterns = ["_build"]
+
+gallery_examples = "*.py"
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = f"nfgnn {release}"
+html_css_files = ["site.css"]
+# MathJax is part of the site, so that formulas need no network. Its SVG output needs no fonts.
+mathjax = files("sphinx-mathjax-offline") / "static" / "mathjax" / "tex-svg.js"
+html_static_path = ["_static", str(mathjax)]
+mathjax_path = "tex-svg.js"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

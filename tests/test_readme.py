@@ -23,28 +23,43 @@ from nfgnn.paper.table_registry import TABLES
 from nfgnn.spectral import BASES
 
 REPOSITORY = Path(__file__).parents[1]
+# docs/own-graph.md has a test of its own, which also runs the other commands of the page.
 PAGES = [
     "README.md",
     *(
         f"docs/{name}.md"
         for name in (
             "getting-started",
-            "auto",
             "tutorial-csv",
-            "concepts",
-            "bases",
-            "explore",
-            "protocols",
-            "runs",
-            "extending",
-            "layers",
-            "deep-networks",
-            "scikit-learn",
-            "reproduce",
+            "tutorial-nfconv",
+            "tutorial-large-graph",
+            "tutorial-reproduce",
+            "features",
+            "auto",
             "tune",
+            "scikit-learn",
+            "deep-networks",
+            "monitor",
+            "resume",
+            "compare-runs",
+            "explore",
             "analysis",
-            "scalable-training",
+            "reproduce",
             "scaling",
+            "scalable-training",
+            "layers",
+            "extending",
+            "cli",
+            "settings",
+            "models",
+            "protocols",
+            "metrics",
+            "bases",
+            "concepts",
+            "node-oriented",
+            "gates",
+            "numbers",
+            "baselines",
         )
     ),
 ]
@@ -144,11 +159,21 @@ def test_page_does_what_it_says(
             exec(compile(code, page, "exec"), names)
             ran += 1
         else:
-            commands = [line for line in code.splitlines() if line.startswith("nfgnn ")]
+            lines = code.replace("\\\n", "").splitlines()
+            commands = [line for line in lines if line.startswith("nfgnn ")]
             for line in commands:
                 run_command(line, mark, data_root, monkeypatch)
             ran += len(commands)
     assert ran, f"{page} has nothing to run"
+
+
+def test_every_page_with_commands_is_run() -> None:
+    for file in sorted((REPOSITORY / "docs").rglob("*.md")):
+        page = file.relative_to(REPOSITORY).as_posix()
+        code = [code for _, language, code in blocks(page) if language == "python"]
+        commands = [code for _, _, code in blocks(page) if re.search("^nfgnn ", code, re.M)]
+        if code or commands:
+            assert page in [*PAGES, "docs/own-graph.md"], page
 
 
 def test_results_quote_the_committed_tables() -> None:

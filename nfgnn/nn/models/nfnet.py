@@ -18,6 +18,10 @@ class NFNet(ResidualStack):
     order (:class:`~nfgnn.nn.SpectralConv`), then GELU, dropout, a linear map and the residual
     connection (:class:`ResidualStack`). With a gate, every node and head weighs the orders itself.
 
+    .. math::
+        H ← H + \mathrm{GELU}\Big(\sum_{k=0}^{K} (η_k ∘ p_k(M)\, \mathrm{LayerNorm}(H))\, W_k
+        + b\Big)\, W + b'
+
     Args:
         in_channels (int): number of features.
         out_channels (int): number of classes.

@@ -18,6 +18,8 @@ class ResidualGAT(ResidualStack):
     The convolution of a block is that of :class:`GAT`, attention over a node and its neighbours,
     with concatenated heads; see :class:`ResidualStack`. Edge weights are not used.
 
+    .. math:: X'_i = \sum_{j ∈ N(i) ∪ \{i\}} α_{ij} W X_j + b
+
     Args:
         in_channels (int): number of features.
         out_channels (int): number of classes.

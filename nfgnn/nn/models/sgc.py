@@ -64,6 +64,8 @@ class SGC(NodeModel):
 class ScalableSGC(Scalable):
     r""":class:`SGC` with the power computed before training.
 
+    .. math:: Z = (\hat A^K X)\, W + b
+
     Args:
         in_channels, out_channels, K: see :class:`SGC`.
         dropout (float): dropout on the filtered features. (default: ``0.0``)

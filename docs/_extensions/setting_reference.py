@@ -1,0 +1,56 @@
+"""The settings of the training and of the models, with their ranges and defaults."""
+
+import inspect
+import re
+from dataclasses import fields
+
+from sphinx.pycode import ModuleAnalyzer
+
+from nfgnn.nn.models import MODELS
+from nfgnn.training.config import TrainingConfig
+from nfgnn.training.settings import SETTINGS
+
+
+def settings() -> str:
+    """Return a list of the settings of the training, and a table of those of the models."""
+    return "\n".join(["## Training", *_training(), "", "## Models", "", *_models()])
+
+
+def _training() -> list[str]:
+    analyzer = ModuleAnalyzer.for_module(TrainingConfig.__module__)
+    comments = analyzer.find_attr_docs()
+    lines = []
+    for field in fields(TrainingConfig):
+        meaning = " ".join(comments[TrainingConfig.__name__, field.name]).strip()
+        accepted = f"{SETTINGS[field.name]}, default `{field.default}`"
+        lines += ["", f"`{field.name}` ({accepted})", f": {_markdown(meaning)}"]
+    return lines
+
+
+def _models() -> list[str]:
+    """Return every setting once, with the models that have it and their defaults."""
+    defaults: dict[str, dict[str, list[str]]] = {}
+    for entry in sorted(MODELS.values(), key=lambda entry: entry.name.lower()):
+        for name, parameter in inspect.signature(entry.model).parameters.items():
+            if parameter.default is inspect.Parameter.empty or name == "num_nodes":
+                continue
+            by_value = defaults.setdefault(name, {})
+            by_value.setdefault(str(parameter.default), []).append(entry.name)
+    lines = ["| setting | values | defaults |", "|---|---|---|"]
+    for name in sorted(defaults, key=str.lower):
+        given = [
+            f"`{value}`: {', '.join(_link(model) for model in models)}"
+            for value, models in defaults[name].items()
+        ]
+        lines.append(f"| `{name}` | {SETTINGS.get(name, '')} | {'; '.join(given)} |")
+    return lines
+
+
+def _link(model: str) -> str:
+    return f"[{model}](models.md#{model.lower()})"
+
+
+def _markdown(text: str) -> str:
+    """Return a docstring as Markdown."""
+    text = re.sub(r":\w+:`~?([\w.]+)`", r"`\1`", text)
+    return text.replace("``", "`")
