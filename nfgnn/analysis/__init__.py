@@ -6,6 +6,7 @@ Neighbourhoods and labels:
 - :mod:`nfgnn.analysis.homophily`: homophily and label entropy of nodes and of whole graphs.
 - :mod:`nfgnn.analysis.homophily_spread`: how much homophily varies beyond chance.
 - :mod:`nfgnn.analysis.propositions`: what homophily at one hop implies for two hops.
+- :mod:`nfgnn.analysis.baselines`: what features alone and edges alone predict.
 
 Graphs without labels:
 
@@ -19,10 +20,12 @@ Learned filters:
 - :mod:`nfgnn.analysis.jaccard`: whether nodes with similar neighbourhoods have similar filters.
 """
 
+from nfgnn.analysis.baselines import Baselines, cross_validate_baselines
 from nfgnn.analysis.homophily import (
     accuracy_by_homophily,
     entropy_of_counts,
     homophily,
+    homophily_by_chance,
     homophily_interval,
     homophily_of_counts,
     label_entropy,
@@ -46,11 +49,13 @@ from nfgnn.analysis.translation import energy_by_hop, hop_distance, translate
 
 __all__ = [
     "JACCARD_INTERVALS",
+    "Baselines",
     "Spectrum",
     "accuracy_by_homophily",
     "adjacency_matrix",
     "centre_frequency",
     "class_counts",
+    "cross_validate_baselines",
     "degree_histogram",
     "distance_by_jaccard",
     "eigenvalues",
@@ -60,6 +65,7 @@ __all__ = [
     "filter_subsets",
     "frequency_response",
     "homophily",
+    "homophily_by_chance",
     "homophily_interval",
     "homophily_of_counts",
     "homophily_spread",

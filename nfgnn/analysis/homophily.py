@@ -12,8 +12,10 @@ nodes (-1) and their edges are left out. With :math:`n_{ab}` edges from class a 
 - **class-insensitive** (Lim et al., 2021):
   :math:`\frac{1}{C-1} \sum_a \max(0, n_{aa}/D_a - N_a/N)` with class sizes :math:`N_a`; 0 for
   random edges, whatever the class sizes.
-- **adjusted** (Platonov et al., 2023): :math:`(h - \sum_a p_a^2) / (1 - \sum_a p_a^2)` with
-  :math:`p_a = D_a / m`; 0 for random edges, 1 for perfect agreement, comparable between graphs.
+- **chance**: edge homophily that random edges with the same degrees would have,
+  :math:`\sum_a p_a^2` with :math:`p_a = D_a / m`.
+- **adjusted** (Platonov et al., 2023): :math:`(h - \sum_a p_a^2) / (1 - \sum_a p_a^2)`; 0 for
+  random edges, 1 for perfect agreement, comparable between graphs.
 - **label informativeness** (Platonov et al., 2023): the share of a node's label entropy that the
   label of one random neighbour removes, :math:`2 - H(p_{ab}) / H(p_a)` with
   :math:`p_{ab} = n_{ab} / m`; high for any regular pattern, homophilic or not.
@@ -63,13 +65,24 @@ def homophily(edge_index: Tensor, y: Tensor, isolated: str = "omit") -> dict[str
     edges = edges_between_classes(edge_index, y)
     share = edges / edges.sum()
     edge = share.trace()
-    chance = share.sum(dim=1).square().sum()
+    chance = _agreement_by_chance(share)
     return {
         "node": float(local.mean()),
         "edge": float(edge),
         "class_insensitive": _class_insensitive(edges, y),
         "adjusted": float((edge - chance) / (1 - chance)),
     }
+
+
+def homophily_by_chance(edge_index: Tensor, y: Tensor) -> float:
+    """Return the edge homophily that random edges with the same degrees would have.
+
+    Args:
+        edge_index: edges in both directions, ``[2, 2E]``.
+        y: labels ``[n]``, -1 where unlabelled.
+    """
+    edges = edges_between_classes(edge_index, y)
+    return float(_agreement_by_chance(edges / edges.sum()))
 
 
 def local_homophily(edge_index: Tensor, y: Tensor, hops: int = 1, within: bool = False) -> Tensor:
@@ -185,6 +198,11 @@ def _labelled_edges(edge_index: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         row = row[labelled]
         col = col[labelled]
     return row, col
+
+
+def _agreement_by_chance(share: Tensor) -> Tensor:
+    """Return how often two random ends of edges have one class, from shares of edges [C, C]."""
+    return share.sum(dim=1).square().sum()
 
 
 def _class_insensitive(edges: Tensor, y: Tensor) -> float:

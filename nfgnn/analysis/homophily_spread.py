@@ -14,10 +14,12 @@ given its class. If ρ = 0, all nodes of a class share one pattern and all varia
 ρ = 1, every node is entirely homophilic or entirely heterophilic. The standard error is that of a
 ratio of sums over nodes, which are taken as independent.
 
-One filter cannot serve two groups of nodes alike: nodes with more neighbours of their own class
-than of all others together (:math:`h > 1/2`, Definition 1), which averaging helps, and nodes with
-fewer than chance would give (:math:`h` below the share of edges that end in their class), which
-differences help.
+Chance gives a node of class c a share of same-class neighbours equal to the share of all edge ends
+that are in c. This value divides the nodes into two sides: nodes with at least that share
+(``above_chance``), for which averaging over neighbours is informative, and nodes with a smaller one
+(``below_chance``), for which differences from neighbours are. The two shares add up to 1. The
+majority of Definition 1 (:math:`h > 1/2`, ``above_half``) is no such division: with one large class
+a node can have :math:`h > 1/2` and still fewer neighbours of its class than chance gives.
 """
 
 import math
@@ -26,7 +28,15 @@ from torch import Tensor
 
 from nfgnn.analysis.homophily import edges_between_classes, own_class_counts
 
-KEYS = ("deviation", "by_chance", "correlation", "correlation_error", "above_half", "below_chance")
+KEYS = (
+    "deviation",
+    "by_chance",
+    "correlation",
+    "correlation_error",
+    "above_half",
+    "above_chance",
+    "below_chance",
+)
 
 
 def homophily_spread(counts: Tensor, y: Tensor, edge_index: Tensor) -> dict[str, float]:
@@ -34,7 +44,8 @@ def homophily_spread(counts: Tensor, y: Tensor, edge_index: Tensor) -> dict[str,
 
     - ``deviation``: standard deviation of h; ``by_chance``: its expectation with one pattern.
     - ``correlation`` and ``correlation_error``: ρ and its standard error.
-    - ``above_half`` and ``below_chance``: shares of nodes in the two groups.
+    - ``above_half``: share of nodes with h > 1/2.
+    - ``above_chance`` and ``below_chance``: shares of nodes on the two sides of chance.
 
     Args:
         counts: classes of the 1-hop neighbours, from :func:`~nfgnn.analysis.class_counts`.
@@ -55,13 +66,15 @@ def homophily_spread(counts: Tensor, y: Tensor, edge_index: Tensor) -> dict[str,
     chance = (from_class / edges.sum())[label]
     variance_by_chance = p * (1 - p) / degree
     rho, error = _correlation(own, degree, p)
+    below_chance = float((h < chance).double().mean())
     return {
         "deviation": float(h.std(correction=0)),
         "by_chance": float(variance_by_chance.mean().sqrt()),
         "correlation": rho,
         "correlation_error": error,
         "above_half": float((h > 0.5).double().mean()),
-        "below_chance": float((h < chance).double().mean()),
+        "above_chance": 1 - below_chance,
+        "below_chance": below_chance,
     }
 
 

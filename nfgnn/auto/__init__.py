@@ -10,6 +10,7 @@ what a search ends with, and :mod:`~nfgnn.auto.run_files` writes and reads its f
 :class:`AutoNodeClassifier` does all of it in the style of scikit-learn.
 """
 
+from nfgnn.auto.ablation import has_computed_features
 from nfgnn.auto.auto import AutoTask, run_auto, search_models
 from nfgnn.auto.bootstrap import ScoredNodes, bootstrap_score
 from nfgnn.auto.classifier import AutoNodeClassifier
@@ -62,6 +63,7 @@ __all__ = [
     "ScoredNodes",
     "bootstrap_score",
     "first_configuration",
+    "has_computed_features",
     "is_auto_folder",
     "load_portfolio",
     "load_predictor",

@@ -1,9 +1,11 @@
 """``nfgnn analyze``: measure a graph."""
 
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from nfgnn.cli import options, values
 from nfgnn.cli._print import console, print_json
@@ -26,14 +28,23 @@ def analyze(
             help="Folder to write. Default: analysis/NAME.", rich_help_panel=options.OUTPUT
         ),
     ] = None,
+    models: Annotated[
+        bool,
+        typer.Option(
+            "--models/--no-models",
+            help="Cross-validate an MLP on the features and LINK on the edges. Takes at most about "
+            "20 seconds; large graphs are sampled.",
+            rich_help_panel=options.EXECUTION,
+        ),
+    ] = True,
     overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
-    """Measure homophily and spectrum of a graph and report whether node-wise filters may help."""
+    """Measure a graph and report whether node-specific filters may help."""
     values.columns(column)
     options.check_published_folder(out)
 
-    from nfgnn.cli.graphs import load_graph
+    from nfgnn.cli.graphs import load_graph, source_arguments
     from nfgnn.explain import analyze_graph, check_analysis_output, write_analysis
     from nfgnn.progress import Progress
 
@@ -42,7 +53,8 @@ def analyze(
     with writing(folder):
         check_analysis_output(folder)
     with Progress() as progress:
-        card = analyze_graph(data, progress.stage)
+        source = source_arguments(dataset, root, column)
+        card = analyze_graph(data, progress.stage, models, source)
     files = write_analysis(card, folder, overwrite)
     if json_:
         print_json({**card, "files": [str(file) for file in files]})
@@ -51,12 +63,16 @@ def analyze(
 
 
 def _print_analysis(card: dict[str, Any], page: Path) -> None:
-    """Print the findings, and the path of the page."""
+    """Print the findings, the commands to run next and the path of the page."""
     output = console()
-    findings = card["words"]
+    words = card["words"]
     title = f"{card['name']}: {card['nodes']:,} nodes, {card['edges']:,} edges"
     output.print(title, style="bold", highlight=False)
-    reasons = [f"· {reason}" for reason in findings["reasons"]]
-    for sentence in (findings["summary"], *reasons, findings["advice"]):
-        output.print(sentence, highlight=False)
-    output.print(f"page: {page}", highlight=False)
+    output.print(words["summary"], highlight=False)
+    for label, finding in words["findings"].items():
+        output.print(Text.assemble("· ", (f"{label}: ", "bold"), finding))
+    output.print(words["advice"], highlight=False)
+    for step in card["commands"]:
+        output.print(step["purpose"], highlight=False)
+        output.print(indent(step["command"], "  "), highlight=False, soft_wrap=True, markup=False)
+    output.print(f"page: {page}", highlight=False, soft_wrap=True)

@@ -67,6 +67,17 @@ def source_record(dataset: str, root: Path | None, column: list[str] | None) -> 
     return record
 
 
+def source_arguments(dataset: str, root: Path | None, column: list[str] | None) -> list[str]:
+    """Return the command-line arguments that select a graph from any working directory."""
+    record = source_record(dataset, root, column)
+    arguments = [record["dataset"]]
+    for entry in record["columns"]:
+        arguments += ["--column", entry]
+    if "root" in record:
+        arguments += ["--root", record["root"]]
+    return arguments
+
+
 def source_of_run(
     summary: Mapping[str, Any], dataset: str | None, root: Path | None, column: list[str] | None
 ) -> GraphSource:

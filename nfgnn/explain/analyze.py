@@ -2,7 +2,9 @@
 
 import json
 import math
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,10 @@ import torch
 from torch_geometric.data import Data
 
 from nfgnn.analysis import (
+    cross_validate_baselines,
     feature_frequency,
     homophily,
+    homophily_by_chance,
     homophily_of_counts,
     homophily_spread,
     label_informativeness,
@@ -21,6 +25,7 @@ from nfgnn.analysis import (
     spectrum,
     structure,
 )
+from nfgnn.auto import has_computed_features
 from nfgnn.errors import UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.explain import figures
@@ -28,6 +33,7 @@ from nfgnn.explain.analyze_page import analysis_page
 from nfgnn.explain.analyze_text import describe_analysis
 from nfgnn.explain.figure_style import FORMATS, save
 from nfgnn.files import atomic_folder, refuse_foreign_files
+from nfgnn.training import METRICS, resolve_metric
 
 OnProgress = Callable[[str, int, int], None]
 """Called with the name of a stage, the number of steps done and their total."""
@@ -43,10 +49,22 @@ def _ignore_progress(stage: str, step: int, steps: int) -> None:
     pass
 
 
-def analyze_graph(data: Data, on_progress: OnProgress = _ignore_progress) -> dict[str, Any]:
+def analyze_graph(
+    data: Data,
+    on_progress: OnProgress = _ignore_progress,
+    models: bool = True,
+    source: Sequence[str] = (),
+) -> dict[str, Any]:
     """Return all measures of a validated graph as plain data; undefined values are ``None``.
 
     Measures that need labels are left out unless the labels have at least two classes.
+
+    Args:
+        data: from :func:`~nfgnn.load_dataset`.
+        on_progress: called after every step of the long stages.
+        models: also cross-validate a model on the features and one on the edges.
+        source: command-line arguments that select the graph, for the commands to run next; by
+            default its name.
     """
     if data.get("edge_index") is None:
         raise UserError(
@@ -73,6 +91,8 @@ def analyze_graph(data: Data, on_progress: OnProgress = _ignore_progress) -> dic
         measures, histograms = _label_measures(data, on_progress)
         analysis |= measures
         analysis["figures"]["homophily_histograms"] = {"graphs": [histograms]}
+        if models:
+            analysis["baselines"] = _baselines(data, on_progress)
     weight = data.get("edge_weight")
     analysis["feature_frequency"] = feature_frequency(data.x, data.edge_index, weight)
     eigenvalues = spectrum(
@@ -85,7 +105,51 @@ def analyze_graph(data: Data, on_progress: OnProgress = _ignore_progress) -> dic
     row = figures.spectrum.row(data.name, eigenvalues)
     analysis["figures"]["spectrum"] = {"graphs": [row]}
     analysis = _nan_to_none(analysis)
-    return {**analysis, "words": describe_analysis(analysis)}
+    words = describe_analysis(analysis)
+    commands = _commands(source or [analysis["name"]], words["room"])
+    return {**analysis, "words": words, "commands": commands}
+
+
+def _baselines(data: Data, on_progress: OnProgress) -> dict[str, Any] | None:
+    """Return the cross-validated scores of features and of edges by the metric of the graph."""
+    classes = int(data.num_classes)
+    metric = resolve_metric("auto", data)
+    if metric.needs_every_class and classes > 2:
+        # A fold may lack one of many classes.
+        metric = METRICS["accuracy"]
+    baselines = cross_validate_baselines(
+        None if has_computed_features(data) else data.x,
+        data.edge_index,
+        data.y,
+        lambda probabilities, y: metric.compute(probabilities, y, classes),
+        on_fold=lambda fold, folds: on_progress("models", fold, folds),
+    )
+    if baselines is None:
+        return None
+    return {"metric": metric.name, **asdict(baselines)}
+
+
+def _commands(source: Sequence[str], room: str) -> list[dict[str, str]]:
+    """Return the commands to run next, each with its purpose."""
+    graph = shlex.join(source)
+    if room == "unknown":
+        purpose = "Repeat the analysis when the nodes have labels:"
+        return [{"purpose": purpose, "command": f"nfgnn analyze {graph} --overwrite"}]
+    commands = [
+        {
+            "purpose": "Find the best model for this graph in five minutes:",
+            "command": f"nfgnn auto {graph} --time 5m",
+        }
+    ]
+    if room != "little":
+        commands.append(
+            {
+                "purpose": "Compare one filter per node with a single filter for all nodes:",
+                "command": f"nfgnn train {graph} --model NFGNN --runs 10\n"
+                f"nfgnn train {graph} --model PolyGNN --runs 10",
+            }
+        )
+    return commands
 
 
 def _label_measures(data: Data, on_progress: OnProgress) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -104,6 +168,7 @@ def _label_measures(data: Data, on_progress: OnProgress) -> tuple[dict[str, Any]
     at_two_hops = homophily_of_counts(counts[1] - counts[0], data.y)
     return {
         "homophily": measures,
+        "homophily_by_chance": homophily_by_chance(data.edge_index, data.y),
         "label_informativeness": label_informativeness(data.edge_index, data.y),
         "spread": homophily_spread(counts[0], data.y, data.edge_index),
         "two_hops": {

@@ -11,6 +11,7 @@ from torch_geometric.utils import homophily as pyg_homophily
 from nfgnn.analysis import (
     accuracy_by_homophily,
     homophily,
+    homophily_by_chance,
     label_entropy,
     label_informativeness,
     local_homophily,
@@ -30,6 +31,8 @@ def test_by_hand() -> None:
     assert homophily(edge_index, y, isolated="zero")["node"] == pytest.approx(0.6)
     assert measures["edge"] == pytest.approx(2 / 3)
     assert measures["class_insensitive"] == pytest.approx((2 / 3 - 3 / 5) + (2 / 3 - 2 / 5))
+    # Half of the ends of edges are in each class.
+    assert homophily_by_chance(edge_index, y) == pytest.approx(1 / 2)
     assert measures["adjusted"] == pytest.approx((2 / 3 - 1 / 2) / (1 / 2))
     joint = -(2 * (1 / 3) * math.log(1 / 3) + 2 * (1 / 6) * math.log(1 / 6))
     assert label_informativeness(edge_index, y) == pytest.approx(2 - joint / math.log(2))

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from conftest import random_graph
+from helpers.small_graphs import two_way
 
 from nfgnn.analysis import class_counts, homophily_spread, local_homophily
 from nfgnn.data import mixed_graph
@@ -20,7 +21,7 @@ def test_mixed_patterns_exceed_chance() -> None:
     assert chance["deviation"] == pytest.approx(chance["by_chance"], rel=0.05)
     # Two patterns of equal weight: correlation = variance of the probability / p (1 - p).
     assert mixed["correlation"] == pytest.approx(0.35**2 / (0.45 * 0.55), abs=0.03)
-    assert min(mixed["above_half"], mixed["below_chance"]) > 0.3
+    assert min(mixed["above_chance"], mixed["below_chance"]) > 0.3
 
 
 def test_definition() -> None:
@@ -42,6 +43,25 @@ def test_definition() -> None:
     assert found["correlation"] == pytest.approx(above / below)
     h = local_homophily(edge_index, y)
     assert found["above_half"] == pytest.approx(float((h[~h.isnan()] > 0.5).double().mean()))
+
+
+def test_sides_of_an_unbalanced_graph_add_up_to_one() -> None:
+    # A triangle of class 0 whose nodes have one more neighbour each, of class 0, 0 and 1.
+    edges = two_way((0, 1), (1, 2), (2, 0), (0, 3), (1, 4), (2, 5))
+    y = torch.tensor([0, 0, 0, 0, 0, 1])
+    found = homophily_spread(class_counts(edges, y), y, edges)
+    # 11 of 12 ends of edges are in class 0. Nodes 2 (h = 2/3) and 5 (h = 0) are below that.
+    assert found["below_chance"] == pytest.approx(2 / 6)
+    assert found["above_chance"] == pytest.approx(4 / 6)
+    # Node 2 has a majority of its own class and still less of it than chance gives.
+    assert found["above_half"] == pytest.approx(5 / 6)
+
+
+def test_a_node_at_chance_is_not_below_it() -> None:
+    edges = two_way((0, 1), (1, 2), (2, 3), (3, 0))
+    y = torch.tensor([0, 0, 1, 1])
+    found = homophily_spread(class_counts(edges, y), y, edges)  # h = chance = 1/2 for all
+    assert (found["above_chance"], found["below_chance"], found["above_half"]) == (1, 0, 0)
 
 
 def test_undefined_without_labels() -> None:

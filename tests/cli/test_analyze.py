@@ -28,6 +28,7 @@ def test_writes_page_numbers_and_figures(call: Call) -> None:
     assert status == 0
     assert "The graph is homophilic" in out
     assert "other/index.html" in out
+    assert "nfgnn auto karate --time 5m" in out
     for name in names:
         assert (Path("other") / name).read_bytes() == (folder / name).read_bytes()
 
@@ -45,9 +46,12 @@ def test_columns_of_own_files(call: Call) -> None:
     folder.mkdir()
     (folder / "nodes.csv").write_text("id,kind,f\na,x,1\nb,x,2\nc,y,3\nd,,4\n")
     (folder / "edges.csv").write_text("source,target\na,b\nb,c\nc,d\n")
-    status, out, _ = call("analyze", "shop/", "--column", "label=kind", "--json")
+    status, out, _ = call("analyze", "shop/", "--column", "label=kind", "--no-models", "--json")
     assert status == 0
     analysis = json.loads(out)
+    command = f"nfgnn auto {folder.resolve()} --column label=kind --time 5m"
+    assert analysis["commands"][0]["command"] == command
+    assert "baselines" not in analysis
     assert analysis["name"] == "shop"
     assert analysis["class_names"] == ["x", "y"]
     assert analysis["unlabelled"] == 1

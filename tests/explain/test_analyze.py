@@ -31,6 +31,8 @@ def test_numbers_by_hand() -> None:
     assert not analysis["bipartite"]
     assert analysis["homophily"]["node"] == pytest.approx((1 + 0.5 + 0.5 + 1 + 0.5 + 0.5 + 0) / 7)
     assert analysis["spread"]["above_half"] == pytest.approx(2 / 7)
+    # 7 of the 12 ends of edges are in class 0, 5 in class 1.
+    assert analysis["homophily_by_chance"] == pytest.approx((7**2 + 5**2) / 12**2)
     local = analysis["figures"]["homophily_histograms"]["graphs"][0]
     assert local["h"]["1 hop"]["undefined"] == 1
     assert local["h"]["within 2 hops"]["mean"] == pytest.approx(
@@ -80,6 +82,27 @@ def test_graphs_with_hardly_any_edges(edges: list[tuple[int, int]]) -> None:
     for name, rows in analysis["figures"].items():
         assert DRAW[name](rows)
     assert analysis_page(analysis, {})
+
+
+def test_models_are_scored_by_the_metric_of_the_graph() -> None:
+    graph = own_graph([0, 0, 1, 1, 0, 0, 1, -1])
+    baselines = analyze_graph(graph)["baselines"]
+    assert (baselines["metric"], baselines["nodes"], baselines["folds"]) == ("accuracy", 7, 3)
+    assert baselines["constant"] == pytest.approx(4 / 7)
+    graph.metric = "roc_auc"
+    ranked = analyze_graph(graph)["baselines"]
+    assert (ranked["metric"], ranked["constant"]) == ("roc_auc", 0.5)
+    assert "baselines" not in analyze_graph(graph, models=False)
+
+
+def test_commands_name_the_graph() -> None:
+    graph = own_graph([0, 0, 1, 1, 0, 0, 1, -1])
+    source = ["my graph/", "--column", "label=kind"]
+    commands = analyze_graph(graph, models=False, source=source)["commands"]
+    assert commands[0]["command"] == "nfgnn auto 'my graph/' --column label=kind --time 5m"
+    unlabelled = analyze_graph(own_graph(None), source=source)["commands"]
+    expected = "nfgnn analyze 'my graph/' --column label=kind --overwrite"
+    assert [entry["command"] for entry in unlabelled] == [expected]
 
 
 def test_store_is_an_error() -> None:

@@ -1,18 +1,31 @@
 """The HTML report is well-formed, self-contained and safe against names with markup."""
 
 import re
+from html import escape
 from pathlib import Path
+from typing import Any
 
+import pytest
 from helpers.html_tags import Tags
 from helpers.small_graphs import own_graph
 
 from nfgnn.explain import analyze_graph, write_analysis
 
 
-def test_page_is_self_contained_and_escapes_names(tmp_path: Path) -> None:
-    analysis = analyze_graph(own_graph([0, 0, 1, 1, 0, 0, 1, -1], name="<script>&$x^$図"))
-    write_analysis(analysis, tmp_path)
-    text = (tmp_path / "index.html").read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def analysis() -> dict[str, Any]:
+    return analyze_graph(own_graph([0, 0, 1, 1, 0, 0, 1, -1], name="<script>&$x^$図"))
+
+
+@pytest.fixture(scope="module")
+def page_file(analysis: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("analysis")
+    write_analysis(analysis, folder)
+    return folder / "index.html"
+
+
+def test_page_is_self_contained_and_escapes_names(page_file: Path) -> None:
+    text = page_file.read_text(encoding="utf-8")
     tags = Tags()
     tags.feed(text)
     assert tags.open == []
@@ -31,3 +44,39 @@ def test_page_is_self_contained_and_escapes_names(tmp_path: Path) -> None:
     assert sum(tag == "svg" for tag, _ in tags.seen) == 3
     ids = [attributes["id"] for _, attributes in tags.seen if "id" in attributes]
     assert all(i.startswith(("m", "p", "h")) for i in ids)  # only what is referred to
+
+
+def test_tiles_come_first_then_verdict_figures_and_numbers(
+    analysis: dict[str, Any], page_file: Path
+) -> None:
+    text = page_file.read_text(encoding="utf-8")
+    words = analysis["words"]
+    parts = [
+        *(f"<h2>{tile['label']}</h2>" for tile in words["tiles"]),
+        words["summary"],
+        escape(analysis["commands"][0]["command"]),
+        "<h2>Figures</h2>",
+        "<strong>Homophily.</strong>",
+        "<h2>Numbers</h2>",
+    ]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    # 4 of 7 labelled nodes are of class 0.
+    assert '<i style="width:57.1%"></i></span><span class="percent">4 (57.1&nbsp;%)' in text
+
+
+def test_page_fits_the_screen_without_dead_space(page_file: Path, browser: Any) -> None:
+    page = browser.new_page()
+    page.goto(page_file.as_uri())
+    for width in (390, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    # The empty space below the last element of every card.
+    slack = page.evaluate(
+        """[...document.querySelectorAll("figure, .tile, .numbers")].map(card =>
+            card.getBoundingClientRect().bottom -
+            card.lastElementChild.getBoundingClientRect().bottom)"""
+    )
+    assert len(slack) == 11  # 3 tiles, 4 figures, 4 tables
+    assert max(slack) < 80
+    page.close()

@@ -17,7 +17,7 @@ import nfgnn
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 
-DROPPED = {"seconds", "epoch_ms", "run", "root", "stages", "files", "store"}
+DROPPED = {"seconds", "epoch_ms", "run", "root", "stages", "files", "store", "commands"}
 """Keys of a command's JSON that are times or paths."""
 EXACT_MACHINE_ONLY = {"sha256", "epochs", "best_epoch"}
 """Keys that rounding may change: they are compared only on the machine of the golden files."""
