@@ -282,7 +282,6 @@ def _train(
     results = InMemory(Record.of)
     executor = UntilDeadline(evaluation.seconds_left)
     failures = execute(specs, results, executor, _QUIET, evaluation.device)
-    problems = {failure.spec: failure.message for failure in failures}
     records = []
     for task, spec in zip(tasks, specs):
         run = results.find(spec)
@@ -294,9 +293,10 @@ def _train(
             records.append(
                 _record(graph, column, task, evaluation, seconds, test, validation, details)
             )
-        elif spec in problems:
-            problem = problems[spec]
-            records.append(_record(graph, column, task, evaluation, 0.0, problem=problem))
+        for failure in failures:
+            if failure.spec == spec:
+                problem = failure.message
+                records.append(_record(graph, column, task, evaluation, 0.0, problem=problem))
     return records
 
 
