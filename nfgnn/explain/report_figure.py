@@ -1,19 +1,30 @@
 """The figure of a report per class: confusion matrix and reliability diagram."""
 
-import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nfgnn.explain.figure_style import COLOURS, canvas, panels, plain
+from nfgnn.explain.figure_style import (
+    COLOURS,
+    FADED,
+    FEW_NODES,
+    MUTED,
+    canvas,
+    headline,
+    panels,
+    percent,
+    plain,
+    save,
+)
 from nfgnn.explain.run_figure import result_title
-from nfgnn.files import atomic_write
 from nfgnn.training import read_report, read_summary
 
 _MOST_NUMBERS = 8  # classes, whose counts are written into the confusion matrix
 _MOST_NAMES = 20
 _LONGEST_NAME = 16
+_CALIBRATED = 0.01
+"""Difference between mean confidence and accuracy that counts as none."""
 
 
 def write_report_figure(run: Path) -> Path | None:
@@ -29,10 +40,8 @@ def write_report_figure(run: Path) -> Path | None:
         figure, axes = panels(plt, 2, width=4.2, height=3.6)
         _draw_confusion(figure, axes[0, 0], report)
         _draw_reliability(axes[0, 1], report)
-        figure.suptitle(result_title(read_summary(run)))
-        image = io.BytesIO()
-        figure.savefig(image, format="png")
-        atomic_write(path, image.getvalue())
+        headline(figure, result_title(read_summary(run)))
+        save(figure, run, path.stem, ("png",))
     return path
 
 
@@ -51,23 +60,48 @@ def _draw_confusion(figure: Any, ax: Any, report: dict[str, Any]) -> None:
         for (row, column), count in np.ndenumerate(counts):
             colour = "white" if shares[row, column] > 0.5 else "black"
             ax.text(column, row, f"{count:,}", ha="center", va="center", color=colour)
-    title = f"Confusion matrix, {report['part']} nodes"
-    ax.set(xlabel="predicted class", ylabel="true class", title=title)
+    ax.set(xlabel="predicted class", ylabel=f"true class, {report['part']} nodes")
+    ax.set_title(_most_confused(shares, names))
     figure.colorbar(image, ax=ax, label="share of the true class")
 
 
+def _most_confused(shares: np.ndarray, names: list[str]) -> str:
+    """Return the largest share of a class that is predicted as another class."""
+    wrong = shares * (1 - np.eye(len(names)))
+    if not wrong.any():
+        return "No node is classified wrongly"
+    true, predicted = np.unravel_index(wrong.argmax(), wrong.shape)
+    share = percent(wrong[true, predicted])
+    return f"Largest confusion: {names[true]} as {names[predicted]}, {share}"
+
+
 def _draw_reliability(ax: Any, report: dict[str, Any]) -> None:
-    """Draw accuracy over confidence; the area of a point is its share of the nodes."""
+    """Draw accuracy over confidence; the area of a point is its share of the nodes.
+
+    Points of fewer than ten nodes are faded.
+    """
     bins = [row for row in report["calibration"] if row["nodes"]]
     confidence = [row["confidence"] for row in bins]
     accuracy = [row["accuracy"] for row in bins]
     nodes = np.array([row["nodes"] for row in bins])
-    ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--", label="perfectly calibrated")
+    ax.plot([0, 1], [0, 1], color=MUTED, lw=1, ls="--", label="perfectly calibrated")
     ax.plot(confidence, accuracy, color=COLOURS[0], lw=1)
-    ax.scatter(confidence, accuracy, s=12 + 150 * nodes / nodes.sum(), color=COLOURS[0])
+    ax.scatter(
+        confidence,
+        accuracy,
+        s=12 + 150 * nodes / nodes.sum(),
+        color=COLOURS[0],
+        alpha=np.where(nodes < FEW_NODES, FADED, 1.0),
+    )
+    gap = float(np.average(np.subtract(confidence, accuracy), weights=nodes))
+    verdict = "Well calibrated"
+    if abs(gap) > _CALIBRATED:
+        verdict = "Overconfident" if gap > 0 else "Underconfident"
     error = report["expected_calibration_error"]
-    title = f"Reliability, expected calibration error {error:.3f}"
-    ax.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1), ylim=(0, 1.02), title=title)
+    title = f"{verdict}: expected calibration error {error:.3f}"
+    lowest = min(*confidence, *accuracy)
+    limits = (max(0.0, lowest - 0.05), 1.02)
+    ax.set(xlabel="confidence", ylabel="accuracy", xlim=limits, ylim=limits, title=title)
     ax.legend(loc="best")
 
 

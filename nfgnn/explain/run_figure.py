@@ -1,7 +1,7 @@
-"""The figure of a run: learning curves, and the filters that its nodes have learned."""
+"""The figure of a run: loss and metric per epoch, and the filters that its nodes have learned."""
 
-import io
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,22 @@ import torch
 from torch_geometric.data import Data
 
 from nfgnn.analysis import frequency_response, local_homophily
-from nfgnn.explain.figure_style import COLOURS, canvas, panels, plain
-from nfgnn.files import atomic_write
-from nfgnn.training import find_metric, read_summary
+from nfgnn.explain.figure_style import (
+    COLOURS,
+    INK,
+    canvas,
+    headline,
+    panels,
+    percent,
+    plain,
+    save,
+)
+from nfgnn.training import Metric, find_metric, read_summary
 
 _MAX_NODES = 20_000  # read at most about twice as many, to bound memory
 _MAX_CURVES = 150
+_SAME_FILTER = 0.05
+"""Distance from the mean filter, relative to its size, below which filters count as equal."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,8 @@ class RunFigureData:
     """What the figure shows, as plain numbers."""
 
     title: str
+    metric: Metric
+    """Metric of the run."""
     curves: list[np.ndarray]
     """One learning curve per seed: ``history.csv`` with its columns as fields."""
     best_epochs: list[int]
@@ -68,12 +80,18 @@ def read_run(run: Path, homophily: np.ndarray, points: int = 101) -> RunFigureDa
         )
     return RunFigureData(
         title=result_title(summary),
+        metric=_metric(summary),
         curves=curves,
         best_epochs=[_best_epoch(seed) for seed in seeds],
         frequencies=frequencies.numpy(),
         responses=responses.numpy(),
         homophily=homophily,
     )
+
+
+def _metric(summary: dict[str, Any]) -> Metric:
+    """Return the metric of a run; folders of earlier versions do not name it."""
+    return find_metric(summary.get("metric", "accuracy"))
 
 
 def _best_epoch(seed: Path) -> int:
@@ -83,16 +101,14 @@ def _best_epoch(seed: Path) -> int:
 
 
 def result_title(summary: dict[str, Any]) -> str:
-    """Return model, graph, protocol and mean score of a run folder as one line."""
-    metric = find_metric(summary.get("metric", "accuracy"))
+    """Return what a run folder has found as one line: the mean test score of a model."""
+    metric = _metric(summary)
     key = f"test_{metric.name}"
     score = summary[key] if key in summary else summary[f"unobserved_{metric.name}"]
     model = summary["config"]["model"]
     name = plain(summary["dataset"])
-    value = metric.shown_interval(score, 1)
-    if metric.name != "accuracy":
-        value = f"{metric.title} {value}"
-    title = f"{model} on {name} ({summary['protocol']}): {value}"
+    value = f"{metric.shown_interval(score, 1)} {metric.title}"
+    title = f"{model} reaches {value} on {name} ({summary['protocol']})"
     dead = len(summary.get("dead_seeds", []))
     if dead:
         title += f" ({dead} of {len(summary['seeds'])} runs never rose above chance)"
@@ -101,31 +117,67 @@ def result_title(summary: dict[str, Any]) -> str:
 
 def draw_run(content: RunFigureData, path: Path) -> None:
     """Draw the figure to a file, whose extension selects the format."""
+    metric_column = f"val_{content.metric.name}"
+    has_metric = all(metric_column in (curve.dtype.names or ()) for curve in content.curves)
+    has_filters = len(content.responses) > 0
     with canvas() as plt:
-        has_filters = len(content.responses) > 0
-        figure, axes = panels(plt, 2 if has_filters else 1, width=4.2, height=3.2)
-        _draw_curves(axes[0, 0], content)
+        figure, axes = panels(plt, 1 + has_metric + has_filters, width=3.8, height=3.2)
+        _draw_loss(axes[0, 0], content)
+        if has_metric:
+            _draw_metric(axes[0, 1], content, metric_column)
         if has_filters:
-            _draw_responses(figure, axes[0, 1], content)
-        figure.suptitle(content.title)
-        image = io.BytesIO()
-        figure.savefig(image, format=path.suffix.removeprefix("."))
-        atomic_write(path, image.getvalue())
+            _draw_responses(figure, axes[0, -1], content)
+        headline(figure, content.title)
+        save(figure, path.parent, path.stem, (path.suffix.removeprefix("."),))
 
 
-def _draw_curves(ax: Any, content: RunFigureData) -> None:
-    runs = len(content.curves)
-    alpha = max(0.25, 1 / runs**0.5)
+def _draw_loss(ax: Any, content: RunFigureData) -> None:
+    alpha = _opacity(content)
     for curve, best in zip(content.curves, content.best_epochs):
         epoch = curve["epoch"]
         loss = curve["val_loss"]
         ax.plot(epoch, curve["train_loss"], color=COLOURS[0], alpha=alpha, lw=1)
         ax.plot(epoch, loss, color=COLOURS[1], alpha=alpha, lw=1)
         ax.plot(best, loss[best], "o", color=COLOURS[1], ms=4)
-    noun = "run" if runs == 1 else "runs"
-    ax.set(xlabel="epoch", ylabel="loss", ylim=(0, None), title=f"Learning curves, {runs} {noun}")
+    losses = [curve[name] for curve in content.curves for name in ("train_loss", "val_loss")]
+    _fit_axis(ax, np.concatenate(losses))
+    first = min(content.best_epochs)
+    last = max(content.best_epochs)
+    epochs = f"epoch {first}" if first == last else f"epochs {first} to {last}"
+    ax.set(xlabel="epoch", ylabel="loss", title=f"Best weights at {epochs}")
     # Without a location, Matplotlib chooses the best one, too, but warns if that takes a second.
     ax.legend(ax.lines[:3], ("training", "validation", "best epoch"), loc="best")
+
+
+def _draw_metric(ax: Any, content: RunFigureData, column: str) -> None:
+    alpha = _opacity(content)
+    metric = content.metric
+    at_best = []
+    for curve, best in zip(content.curves, content.best_epochs):
+        values = curve[column]
+        at_best.append(values[best])
+        ax.plot(curve["epoch"], values, color=COLOURS[1], alpha=alpha, lw=1)
+        ax.plot(best, values[best], "o", color=COLOURS[1], ms=4)
+    _fit_axis(ax, np.concatenate([curve[column] for curve in content.curves]))
+    ax.yaxis.set_major_formatter(lambda value, _: metric.shown(value, 0))
+    title = f"{metric.shown(float(np.mean(at_best)), 1)} at the best epoch"
+    if len(at_best) > 1:
+        title += f", mean of {len(at_best)} runs"
+    ax.set(xlabel="epoch", ylabel=f"validation {metric.title}", title=title)
+
+
+def _opacity(content: RunFigureData) -> float:
+    """Return the opacity of curves: many are drawn on top of each other."""
+    return max(0.25, 1 / math.sqrt(len(content.curves)))
+
+
+def _fit_axis(ax: Any, values: np.ndarray) -> None:
+    """Limit the axis to the values, without single outliers such as the loss of a first epoch."""
+    finite = values[np.isfinite(values)]
+    if len(finite):
+        low, high = np.quantile(finite, (0.002, 0.998))
+        margin = 0.05 * (high - low) or 0.05
+        ax.set_ylim(low - margin, high + margin)
 
 
 def _draw_responses(figure: Any, ax: Any, content: RunFigureData) -> None:
@@ -142,8 +194,17 @@ def _draw_responses(figure: Any, ax: Any, content: RunFigureData) -> None:
         colour = "0.7" if np.isnan(h) else colours(h)
         ax.plot(content.frequencies, content.responses[node], color=colour, lw=0.6, alpha=0.5)
     mean = content.responses.mean(0)
-    ax.plot(content.frequencies, mean, color="black", lw=1, ls="--", label="mean of all nodes")
-    ax.set(xlabel="frequency λ", ylabel="response", title=f"Learned filters of {count} nodes")
+    ax.plot(content.frequencies, mean, color=INK, lw=1, ls="--", label="mean of all nodes")
+    ax.set(xlabel="frequency λ", ylabel="response", title=_filter_finding(content.responses))
     ax.legend(loc="best")
     scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), colours)
     figure.colorbar(scale, ax=ax, label="neighbours of the same class")
+
+
+def _filter_finding(responses: np.ndarray) -> str:
+    """Return how much the filters of the nodes differ from their mean."""
+    mean = responses.mean(0)
+    distance = np.linalg.norm(responses - mean, axis=1).mean() / max(np.linalg.norm(mean), 1e-12)
+    if distance < _SAME_FILTER:
+        return "All nodes share nearly one filter"
+    return f"Filters differ by {percent(distance)} from their mean"

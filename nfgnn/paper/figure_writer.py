@@ -35,8 +35,8 @@ def write_figures(
         datasets: graphs to show; those of each figure by default. Graphs that would have to be
             downloaded are left out.
         root: folder of raw datasets.
-        out: folder to write to.
-        runs: number of runs per model and dataset, with seeds from 1000 on. (default: 5)
+        out: folder to write to. Scores that ``records.parquet`` there has are not computed again.
+        runs: number of runs per model and dataset, with seeds from 1000 on. (default: 10)
         progress: the display; lines on standard error by default.
         overwrite: replace figures that were made from other inputs.
         settings: hyper-parameters of all runs, such as ``epochs``.
@@ -45,7 +45,7 @@ def write_figures(
         The JSON files.
     """
     progress = progress or Progress("figures")
-    models = TrainedModels(root, runs or 5, progress, **settings)
+    models = TrainedModels(root, runs or 10, progress, out / "records.sqlite", **settings)
     written = []
     for name in names or FIGURES:
         wanted = datasets or find_figure(name).DATASETS

@@ -18,10 +18,12 @@ from nfgnn.training import (
     Graph,
     InMemory,
     InProcess,
+    RecordResults,
     RunConfig,
     RunResult,
     RunSpec,
     execute,
+    open_records,
     raise_first,
 )
 
@@ -73,6 +75,8 @@ class TrainedModels:
         root: folder of raw datasets.
         runs: number of runs per model and dataset, with seeds 1000, 1001, …
         progress: the display.
+        records: database of runs. Figures that only need scores take them from here, and add the
+            missing runs. Without one, all runs are made.
         settings: hyper-parameters of all runs, such as ``epochs``.
     """
 
@@ -81,11 +85,13 @@ class TrainedModels:
         root: Path | None = None,
         runs: int = 5,
         progress: Progress | None = None,
+        records: Path | None = None,
         **settings: Any,
     ) -> None:
         self.root = root
         self.runs = runs
         self._progress = progress or Progress("figures", quiet=True)
+        self._records = records
         self._settings = settings
         self._graphs: dict[str, Graph] = {}
         self._fits = InMemory(_fit)
@@ -120,18 +126,45 @@ class TrainedModels:
             settings: hyper-parameters that differ from the preset.
         """
         protocol = "semi" if dataset in _SEMI_SUPERVISED else "full"
-        options = {"select": "loss", **self._settings, **settings}
-        graph = self.source(dataset)
-        name = graph.data.get("registered_name")
-        config = RunConfig.resolve(model, options, name, protocol, "paper")
-        seeds = range(FIRST_REPORT_SEED, FIRST_REPORT_SEED + (runs or self.runs))
-        specs = [RunSpec(graph, protocol, seed, config) for seed in seeds]
+        specs = self._specs(dataset, model, protocol, runs or self.runs, settings)
         if self._fits.missing(specs):
             raise_first(execute(specs, self._fits, InProcess(), self._progress))
             for spec in specs:
                 if self._fits.find(spec).dead:
                     self._progress.say(f"{spec.label}: never rose above chance")
         return [self._fits.find(spec) for spec in specs]
+
+    def accuracies(self, dataset: str, model: str, **settings: Any) -> list[float]:
+        """Return the test accuracy of every seed under ``full``, as in the tables.
+
+        Args:
+            dataset: name or path of the graph.
+            model: name of the model.
+            settings: hyper-parameters that differ from the preset of the paper.
+        """
+        specs = self._specs(dataset, model, "full", self.runs, settings)
+        if self._records is None:
+            raise_first(execute(specs, self._fits, InProcess(), self._progress))
+            return [self._fits.find(spec).accuracy for spec in specs]
+        with open_records(self._records) as records:
+            raise_first(execute(specs, RecordResults(records), InProcess(), self._progress))
+            found = records.find(
+                specs[0].graph.fingerprint,
+                "full",
+                specs[0].config.to_dict(),
+                [spec.seed for spec in specs],
+            )
+        return [found[spec.seed].metrics["test_accuracy"] for spec in specs]
+
+    def _specs(
+        self, dataset: str, model: str, protocol: str, runs: int, settings: dict[str, Any]
+    ) -> list[RunSpec]:
+        graph = self.source(dataset)
+        options = {"select": "loss", **self._settings, **settings}
+        name = graph.data.get("registered_name")
+        config = RunConfig.resolve(model, options, name, protocol, "paper")
+        seeds = range(FIRST_REPORT_SEED, FIRST_REPORT_SEED + runs)
+        return [RunSpec(graph, protocol, seed, config) for seed in seeds]
 
 
 def shared_coefficients(fits: Sequence[Fit]) -> Tensor:

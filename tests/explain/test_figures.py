@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,3 +34,33 @@ def test_histograms_show_what_the_paper_describes(data_root: Path) -> None:
         relative[name] = one_hop / row["top"]
     assert max(relative["cora"], relative["citeseer"]) < min(relative["texas"], relative["actor"])
     assert rows["texas"]["h"]["within 2 hops"]["mean"] == pytest.approx(0.496, abs=0.001)
+
+
+def _degree_row(shares: list[float], isolated: float = 0.0) -> dict[str, Any]:
+    limits = [2**k for k in range(len(shares) + 1)]
+    return {"name": "own", "limits": limits, "shares": shares, "isolated": isolated}
+
+
+def test_titles_say_what_the_rows_show() -> None:
+    def panel_title(name: str, row: dict[str, Any]) -> str:
+        return str(DRAW[name]({"graphs": [row]}).axes[0].get_title(loc="left"))
+
+    half = "Half of the nodes have fewer than {} neighbours"
+    assert panel_title("degrees", _degree_row([0.6, 0.4])) == half.format(2)
+    assert panel_title("degrees", _degree_row([0.1, 0.2, 0.4], isolated=0.3)) == half.format(4)
+    assert panel_title("degrees", _degree_row([], isolated=1.0)).startswith("100 % of the nodes")
+    spectrum = {
+        "name": "own",
+        "exact": True,
+        "edges": [0.0, 0.5, 1.0, 1.5, 2.0],
+        "shares": [0.2, 0.1, 0.6, 0.1],
+        "error": [0.0] * 4,
+    }
+    assert panel_title("spectrum", spectrum) == "Most common frequencies: 60 % near λ = 1.2"
+
+
+def test_the_headline_counts_graphs() -> None:
+    graphs = [_degree_row([0.6, 0.4]), _degree_row([0.1, 0.2, 0.3, 0.4])]
+    text = DRAW["degrees"]({"graphs": graphs}).texts[0].get_text()
+    assert "fewer than 8 neighbours" in text
+    assert "at least 2" in text

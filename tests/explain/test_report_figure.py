@@ -22,7 +22,8 @@ def test_both_panels_have_the_numbers_of_the_report(tmp_path: Path) -> None:
         texts = [text.get_text() for text in axes[0, 0].texts]
         shares = axes[0, 0].images[0].get_array()
         confidence, accuracy = axes[0, 1].lines[1].get_data()
-        title = axes[0, 1].get_title()
+        title = axes[0, 1].get_title(loc="left")
+        largest = axes[0, 0].get_title(loc="left")
     counts = np.array(report["confusion_matrix"])
     assert texts == [str(count) for count in counts.flatten()]
     np.testing.assert_allclose(shares, counts / counts.sum(1, keepdims=True))
@@ -30,6 +31,9 @@ def test_both_panels_have_the_numbers_of_the_report(tmp_path: Path) -> None:
     np.testing.assert_allclose(confidence, [row["confidence"] for row in filled])
     np.testing.assert_allclose(accuracy, [row["accuracy"] for row in filled])
     assert f"{report['expected_calibration_error']:.3f}" in title
+    wrong = counts / counts.sum(1, keepdims=True)
+    np.fill_diagonal(wrong, 0)
+    assert largest.endswith(f"{100 * wrong.max():.0f} %")
 
 
 def test_the_file_is_written_beside_the_report(tmp_path: Path) -> None:

@@ -9,8 +9,14 @@ import pytest
 from helpers.experiments import experiment, run_quietly
 
 from nfgnn.data import load_dataset
-from nfgnn.explain import write_report_figure
-from nfgnn.explain.run_figure import draw_run, read_run
+from nfgnn.explain import canvas, panels, write_report_figure
+from nfgnn.explain.run_figure import (
+    _draw_loss,
+    _draw_metric,
+    _filter_finding,
+    draw_run,
+    read_run,
+)
 from nfgnn.training import RunConfig, load_run
 
 
@@ -26,6 +32,7 @@ def test_figure_data_equals_the_run(model: str, tmp_path: Path) -> None:
         frequencies, responses = load_run(tmp_path / "run", seed=0).response(data, points=101)
         np.testing.assert_allclose(content.frequencies, frequencies.numpy())
         np.testing.assert_allclose(content.responses, responses.numpy(), rtol=1e-5, atol=1e-6)
+    assert content.metric.name == "accuracy"
     draw_run(content, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
 
@@ -51,3 +58,34 @@ def test_a_slow_machine_prints_no_warning(tmp_path: Path, monkeypatch: pytest.Mo
     draw_run(read_run(tmp_path / "run", np.full(120, 0.5)), tmp_path / "figure.png")
     assert next(clock) > 0
     assert write_report_figure(tmp_path / "run")
+
+
+def test_panels_show_loss_and_metric_and_fit_the_data(tmp_path: Path) -> None:
+    data = load_dataset("mixed", num_nodes=120)
+    settings = {"epochs": 20, "metric": "macro_f1"}
+    config = RunConfig.resolve("NFGNN", settings, "mixed", "full")
+    run_quietly(experiment(data, "full", [0, 1], config), tmp_path / "run")
+    content = read_run(tmp_path / "run", np.full(120, 0.5))
+    with canvas() as plt:
+        _, axes = panels(plt, 2)
+        _draw_loss(axes[0, 0], content)
+        _draw_metric(axes[0, 1], content, "val_macro_f1")
+        drawn = axes[0, 1].lines[0].get_ydata()
+        by_run = zip(content.curves, content.best_epochs)
+        best = [float(curve["val_macro_f1"][epoch]) for curve, epoch in by_run]
+        title = axes[0, 1].get_title(loc="left")
+        for ax, column in zip(axes[0], ("val_loss", "val_macro_f1")):
+            values = np.concatenate([curve[column] for curve in content.curves])
+            low, high = ax.get_ylim()
+            assert low <= values.min() <= values.max() <= high
+            assert high - low < 3 * (values.max() - values.min())
+    np.testing.assert_array_equal(drawn, content.curves[0]["val_macro_f1"])
+    assert title == f"{100 * np.mean(best):.1f} % at the best epoch, mean of 2 runs"
+
+
+def test_title_says_how_much_filters_differ() -> None:
+    same = np.ones((4, 11))
+    assert _filter_finding(same) == "All nodes share nearly one filter"
+    # Two filters at distance 1 from their mean, whose length is 2.
+    apart = np.array([[2.0, 1.0], [2.0, -1.0]])
+    assert _filter_finding(apart) == "Filters differ by 50 % from their mean"

@@ -6,7 +6,7 @@ import numpy as np
 from torch import Tensor
 
 from nfgnn.analysis import degree_histogram
-from nfgnn.explain.figure_style import COLOURS, canvas, panels, title
+from nfgnn.explain.figure_style import COLOURS, canvas, headline, panels, percent, title
 
 
 def row(name: str, edge_index: Tensor, num_nodes: int) -> dict[str, Any]:
@@ -38,6 +38,44 @@ def draw(rows: dict[str, Any]) -> Any:
                 ax.set_xscale("log", base=2)
                 ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
                 ax.set_yscale("log")
-            ax.set(xlabel="degree", title=title(graph["name"]))
+            ax.set(xlabel="degree", title=_panel_title(graph, alone=len(graphs) == 1))
         axes[0, 0].set_ylabel("share of nodes")
+        if len(graphs) > 1:
+            headline(figure, _finding(graphs))
     return figure
+
+
+def _half_below(graph: dict[str, Any]) -> int:
+    """Return the lowest upper limit of a bin below which at least half of the nodes are."""
+    below = graph["isolated"] + np.cumsum(graph["shares"])
+    # Shares are rounded, so their sum may be slightly below 1.
+    place = min(int(np.searchsorted(below, 0.5)), len(below) - 1)
+    return int(graph["limits"][place + 1])
+
+
+def _hub(graph: dict[str, Any]) -> int:
+    """Return the lower limit of the last bin: the largest degree is at least that."""
+    return int(graph["limits"][-1]) // 2
+
+
+def _panel_title(graph: dict[str, Any], alone: bool) -> str:
+    if graph["isolated"] >= 0.5:
+        isolated = percent(graph["isolated"])
+        if alone:
+            return f"{isolated} of the nodes have no neighbour"
+        return f"{title(graph['name'])}: {isolated} isolated"
+    if alone:
+        return f"Half of the nodes have fewer than {_half_below(graph):,} neighbours"
+    return f"{title(graph['name'])}: half below {_half_below(graph):,}"
+
+
+def _finding(graphs: list[dict[str, Any]]) -> str:
+    connected = [graph for graph in graphs if graph["shares"]]
+    if not connected:
+        return "No graph has edges"
+    typical = max(_half_below(graph) for graph in connected)
+    hub = min(_hub(graph) for graph in connected)
+    return (
+        f"Half of the nodes have fewer than {typical:,} neighbours on every graph; "
+        f"the largest hubs have at least {hub:,}"
+    )

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nfgnn.analysis import entropy_of_counts, homophily_of_counts
-from nfgnn.explain.figure_style import COLOURS, canvas, panels, title
+from nfgnn.explain.figure_style import COLOURS, canvas, headline, panels, percent, title
 
 BINS = 20
 HOPS = ("1 hop", "within 2 hops")
@@ -56,15 +56,37 @@ def draw(rows: dict[str, Any]) -> Any:
     with canvas() as plt:
         figure, axes = panels(plt, len(graphs), rows=2, width=width)
         for column, graph in zip(axes.T, graphs):
-            column[0].set_title(title(graph["name"]))
+            column[0].set_title(_panel_title(graph, alone=len(graphs) == 1))
             _draw_histograms(column[0], graph["h"], 1.0)
             _draw_histograms(column[1], graph["S"], graph["top"])
             column[0].set_xlabel("same-class share h")
             column[1].set_xlabel("label entropy S")
         for ax in axes[:, 0]:
             ax.set_ylabel("share of nodes")
-        axes[0, 0].legend(fontsize=8, loc="best")
+        axes[0, 0].legend(loc="best")
+        if len(graphs) > 1:
+            headline(figure, _finding(graphs))
     return figure
+
+
+def _below_half(graph: dict[str, Any]) -> float:
+    """Return the share of nodes with h < ½ within one hop."""
+    return float(sum(graph["h"][HOPS[0]]["shares"][: BINS // 2]))
+
+
+def _panel_title(graph: dict[str, Any], alone: bool) -> str:
+    share = percent(_below_half(graph))
+    if alone:
+        return f"{share} of the nodes have mostly neighbours of other classes"
+    return f"{title(graph['name'])}: {share} below h = ½"
+
+
+def _finding(graphs: list[dict[str, Any]]) -> str:
+    minorities = [min(_below_half(graph), 1 - _below_half(graph)) for graph in graphs]
+    return (
+        f"Between {percent(min(minorities))} and {percent(max(minorities))} of the nodes differ "
+        "from the common pattern of their graph"
+    )
 
 
 def _draw_histograms(ax: Any, histograms: dict[str, Any], top: float) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nfgnn.analysis import frequency_response, homophily
-from nfgnn.explain import COLOURS, canvas, panels, title
+from nfgnn.explain import COLOURS, canvas, headline, panels, title
 from nfgnn.paper.figures.shared import rounded
 from nfgnn.paper.trained_models import TrainedModels, shared_coefficients
 
@@ -51,7 +51,22 @@ def draw(rows: dict[str, Any]) -> Any:
         _draw_panel(axes[0, 1], heterophilic, rows["frequencies"])
         axes[0, 0].set(title="homophilic graphs", ylabel="response / largest value")
         axes[0, 1].set(title="heterophilic graphs")
+        finding = (
+            "The shared filter peaks at low frequencies on "
+            f"{_count_low(homophilic, rows['frequencies'])} homophilic and "
+            f"{_count_low(heterophilic, rows['frequencies'])} heterophilic graphs"
+        )
+        headline(figure, finding)
     return figure
+
+
+def _count_low(graphs: list[dict[str, Any]], frequencies: list[float]) -> str:
+    """Return how many of the graphs have a mean response with its peak at λ < ½."""
+    low = 0
+    for graph in graphs:
+        peak = np.abs(np.mean(graph["curves"], 0)).argmax()
+        low += frequencies[peak] < 0.5
+    return f"{low} of {len(graphs)}"
 
 
 def _draw_panel(ax: Any, graphs: list[dict[str, Any]], frequencies: list[float]) -> None:
@@ -67,4 +82,4 @@ def _draw_panel(ax: Any, graphs: list[dict[str, Any]], frequencies: list[float])
     ax.set(xlabel="frequency λ", xlim=(0, 2))
     ax.set_xticks((0, 0.5, 1, 1.5, 2))
     if graphs:
-        ax.legend(fontsize=7, loc="best")
+        ax.legend(loc="best")

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from nfgnn.analysis import accuracy_by_homophily, local_homophily
-from nfgnn.explain import canvas, panels, title
+from nfgnn.explain import FEW_NODES, canvas, clip_errors, headline, panels, signed, title
 from nfgnn.paper.figures.shared import draw_bars
+from nfgnn.paper.statistics import Comparison, paired
 from nfgnn.paper.trained_models import TrainedModels
 from nfgnn.training import summarise
 
@@ -49,14 +50,35 @@ def _summarise_defined(values: np.ndarray) -> dict[str, Any] | None:
 
 
 def draw(rows: dict[str, Any]) -> Any:
-    """Draw the means with their 95 % confidence intervals; the number of test nodes below."""
+    """Draw the means with their 95 % confidence intervals; the number of test nodes below.
+
+    Bars of fewer than ten test nodes are faded.
+    """
     with canvas() as plt:
         figure, axes = panels(plt, len(rows["graphs"]), width=3.1, height=2.7, sharey=True)
         for ax, graph in zip(axes[0], rows["graphs"]):
             _draw_panel(ax, graph)
         axes[0, 0].set_ylabel("accuracy (%)")
-        axes[0, 0].legend(fontsize=7, loc="upper left")
+        axes[0, 0].legend(loc="upper left")
+        headline(figure, _finding(rows["graphs"]))
     return figure
+
+
+def _gain(graph: dict[str, Any], other: str) -> Comparison:
+    """Compare the filter per node with another model on the same splits."""
+    models = graph["models"]
+    return paired(models["filter per node"]["all"]["values"], models[other]["all"]["values"])
+
+
+def _finding(graphs: list[dict[str, Any]]) -> str:
+    won = {}
+    for other in ("one filter", "GCN"):
+        gains = [_gain(graph, other) for graph in graphs]
+        won[other] = sum(gain.difference > (gain.ci95 or 0) for gain in gains)
+    return (
+        f"A filter per node beats one filter on {won['one filter']} of {len(graphs)} graphs, "
+        f"and GCN on {won['GCN']} (95 % confidence)"
+    )
 
 
 def _draw_panel(ax: Any, graph: dict[str, Any]) -> None:
@@ -66,11 +88,15 @@ def _draw_panel(ax: Any, graph: dict[str, Any]) -> None:
         intervals = [interval or undefined for interval in model["intervals"]]
         means = [100 * interval["mean"] for interval in intervals]
         half = [100 * (interval["ci95"] or 0) for interval in intervals]
+        errors = clip_errors(means, half)
         x = np.arange(count) + (i - 1) * _WIDTH
-        draw_bars(ax, x, means, half, _WIDTH, _HATCHES[i], label)
+        few = np.array(graph["nodes"]) < FEW_NODES
+        draw_bars(ax, x, means, errors, _WIDTH, _HATCHES[i], label, few)
     limits = np.linspace(0, 1, count + 1)
     ticks = []
     for low, high, nodes in zip(limits, limits[1:], graph["nodes"]):
         ticks.append(f"{low:.1f}–{high:.1f}\n{nodes:.0f}")
     ax.set_xticks(range(count), ticks, fontsize=7)
-    ax.set(title=title(graph["name"]), xlabel="h of the node / test nodes", ylim=(0, 105))
+    gain = _gain(graph, "one filter")
+    ax.set_title(f"{title(graph['name'])}: {signed(100 * gain.difference)} over one filter")
+    ax.set(xlabel="h of the node / test nodes", ylim=(0, 105))

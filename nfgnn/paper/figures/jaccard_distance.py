@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nfgnn.analysis import JACCARD_INTERVALS, distance_by_jaccard
-from nfgnn.explain import canvas, panels, title
+from nfgnn.explain import FEW_NODES, canvas, headline, panels, title
 from nfgnn.paper.figures.shared import draw_bars
 from nfgnn.paper.trained_models import TrainedModels
 
@@ -18,6 +18,7 @@ GROUPS = ("same label", "different labels")
 _TICKS = ("0–.2", ".2–.4", ".4–.6", ".6–.8", ".8–1", "= 1")
 _HATCHES = ("", "//")
 _WIDTH = 0.4  # of a bar
+_CLEAR_GROWTH = 1.5
 
 
 def rows(models: TrainedModels, datasets: Sequence[str]) -> dict[str, Any]:
@@ -62,12 +63,29 @@ def draw(rows: dict[str, Any]) -> Any:
                 mean = _percent(graph, "mean", group)
                 error = _percent(graph, "error", group)
                 x = np.arange(len(mean)) + (i - 0.5) * _WIDTH
-                draw_bars(ax, x, mean, error, _WIDTH, _HATCHES[i], group)
+                few = np.array(graph["pairs"][group]) < FEW_NODES
+                draw_bars(ax, x, mean, error, _WIDTH, _HATCHES[i], group, few)
             ax.set_xticks(range(len(_TICKS)), _TICKS, fontsize=7)
-            ax.set(title=title(graph["name"]), xlabel="Jaccard distance of neighbourhoods")
+            ax.set_title(f"{title(graph['name'])}: × {_growth(graph):.1f}")
+            ax.set_xlabel("Jaccard distance of neighbourhoods")
         axes[0, 0].set_ylabel("distance of coefficients\n(% of their mean length)")
-        axes[0, 0].legend(fontsize=7, loc="best")
+        axes[0, 0].legend(loc="best")
+        growing = sum(_growth(graph) >= _CLEAR_GROWTH for graph in rows["graphs"])
+        finding = (
+            f"On {growing} of {len(rows['graphs'])} graphs, filters of nodes with dissimilar "
+            "neighbourhoods are at least "
+            f"{_CLEAR_GROWTH} times as far apart as those of similar ones"
+        )
+        headline(figure, finding)
     return figure
+
+
+def _growth(graph: dict[str, Any]) -> float:
+    """Return the ratio of the mean distances in the last interval below 1 and in the first."""
+    means = np.array([graph["mean"][group] for group in GROUPS], dtype=float)
+    pairs = np.array([graph["pairs"][group] for group in GROUPS], dtype=float)
+    weighted = np.nansum(means * pairs, 0) / np.maximum(pairs.sum(0), 1)
+    return float(weighted[-2] / weighted[0]) if weighted[0] else float("nan")
 
 
 def _percent(graph: dict[str, Any], key: str, group: str) -> np.ndarray:

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
+
+from nfgnn.explain import FADED, INK
 
 
 def rounded(curves: Tensor) -> list[list[float]]:
@@ -19,7 +22,23 @@ def draw_bars(
     width: float,
     hatch: str,
     label: str,
+    faded: ArrayLike,
 ) -> None:
-    """Draw bars with error bars. Hatches keep groups apart without colours."""
-    ax.bar(x, heights, width, hatch=hatch, label=label, edgecolor="white", lw=0.5)
-    ax.errorbar(x, heights, errors, fmt="none", ecolor="#555555", lw=0.8)
+    """Draw bars with error bars. Hatches keep groups apart without colours.
+
+    Args:
+        ax: the axes.
+        x: places of the bars, ``[n]``.
+        heights: ``[n]``, NaN for no bar.
+        errors: lengths of the error bars, ``[n]`` or ``[2, n]``.
+        width: of a bar.
+        hatch: pattern of the bars.
+        label: entry of the legend.
+        faded: whether a bar rests on too few nodes, boolean ``[n]``.
+    """
+    bars = ax.bar(x, heights, width, hatch=hatch, label=label, edgecolor="white", lw=0.5)
+    opacity = np.where(faded, FADED, 1.0)
+    for bar, alpha in zip(bars, opacity):
+        bar.set_alpha(alpha)
+    colours = [(INK, alpha) for alpha in opacity]
+    ax.errorbar(x, heights, errors, fmt="none", ecolor=colours, lw=0.8)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.analysis import energy_by_hop, hop_distance, translate
-from nfgnn.explain import COLOURS, canvas, panels, title
+from nfgnn.explain import COLOURS, canvas, headline, panels, percent, title
 from nfgnn.paper.trained_models import TrainedModels
 from nfgnn.spectral.response import high_pass, low_pass
 
@@ -81,13 +81,26 @@ def draw(rows: dict[str, Any]) -> Any:
             positions = radial_layout(graph)
             for i, (name, kernel) in enumerate(graph["kernels"].items()):
                 _draw_map(figure, line[i], graph, positions, kernel["values"])
-                line[i].set_title(f"{name}, K = {graph['K']}, {title(graph['name'])}")
+                line[i].set_title(f"{name}, a node of {title(graph['name'])}")
                 x = np.arange(len(kernel["energy"])) + (i - 0.5) * 0.4
                 line[2].bar(x, kernel["energy"], 0.4, label=name, color=COLOURS[i])
             line[2].set(xlabel="hops from the centre", ylabel="share of energy")
-            line[2].set_title("localisation")
-            line[2].legend(fontsize=7, loc="best")
+            line[2].set_title(f"{percent(_share_within(graph))} within {graph['K']} hops")
+            line[2].legend(loc="best")
+        headline(figure, _finding(rows["graphs"]))
     return figure
+
+
+def _share_within(graph: dict[str, Any]) -> float:
+    """Return the share of energy within K hops, the smallest of the kernels."""
+    kernels = graph["kernels"].values()
+    return float(min(sum(kernel["energy"][: graph["K"] + 1]) for kernel in kernels))
+
+
+def _finding(graphs: list[dict[str, Any]]) -> str:
+    K = graphs[0]["K"]
+    share = min(_share_within(graph) for graph in graphs)
+    return f"A filter of degree {K} sees {K} hops: they hold {percent(share)} of its energy"
 
 
 def _draw_map(

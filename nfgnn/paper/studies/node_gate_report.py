@@ -11,7 +11,7 @@ from typing import Any
 
 from nfgnn.errors import UserError
 from nfgnn.existing_output import refuse_replacement
-from nfgnn.explain import COLOURS, canvas, panels, save
+from nfgnn.explain import COLOURS, MUTED, canvas, headline, panels, save
 from nfgnn.files import atomic_write
 from nfgnn.paper.studies import node_gate_plan as plan
 from nfgnn.paper.studies.node_gate_oracle import ORACLE
@@ -367,17 +367,30 @@ def draw_gains(cells: Sequence[CellOutcome]) -> Any:
     gates = [network for network in _in_any(cells) if network in plan.gates()]
     with canvas() as plt:
         height = 0.9 + 0.26 * len(cells)
-        figure, axes = panels(plt, len(gates), width=3.4, height=height, sharey=True)
+        figure, axes = panels(plt, len(gates), width=3.4, height=height, sharex=True, sharey=True)
         for ax, gate in zip(axes[0], gates):
             for place, cell in enumerate(cells):
                 for test in cell.comparisons:
                     if test.gate == gate:
                         _draw_gain(ax, place, test)
-            ax.axvline(0, color="#555555", lw=0.8)
+            ax.axvline(0, color=MUTED, lw=0.8)
             ax.set(title=f"gate: {_marked(gate)}", xlabel="gain in points")
         axes[0, 0].set_yticks(range(len(cells)), [_title(cell) for cell in cells])
         axes[0, 0].invert_yaxis()
+        headline(figure, _gain_finding(cells))
     return figure
+
+
+def _gain_finding(cells: Sequence[CellOutcome]) -> str:
+    """Return how many corrected tests show a gain or a loss."""
+    tests = [test for cell in cells for test in cell.comparisons if test.p_holm is not None]
+    significant = [test for test in tests if (test.p_holm or 0.0) < SIGNIFICANT]
+    gains = sum(test.difference > 0 for test in significant)
+    losses = len(significant) - gains
+    return (
+        f"{gains} of {len(tests)} tests on real graphs show a significant gain of a gate, "
+        f"and {losses} a loss (Holm's correction)"
+    )
 
 
 def _draw_gain(ax: Any, place: int, test: GateComparison) -> None:
@@ -405,7 +418,30 @@ def draw_intervals(cells: Sequence[CellOutcome]) -> Any:
             handles, labels = ax.get_legend_handles_labels()
             found |= dict(zip(labels, handles))
         figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=len(found))
+        headline(figure, _interval_finding(cells))
     return figure
+
+
+def _interval_finding(cells: Sequence[CellOutcome]) -> str:
+    """Return on how many graphs every network is below the MLP in some interval of homophily."""
+    below = 0
+    for cell in cells:
+        reference = cell.networks[plan.MLP]
+        networks = [cell.networks[name] for name in plan.networks() if name in cell.networks]
+        for interval in range(INTERVALS):
+            found = [
+                network.relative_to(reference, interval)
+                for network in networks
+                if network is not reference
+            ]
+            gains = [summary["mean"] + (summary["ci95"] or 0) for summary in found if summary]
+            if gains and max(gains) < 0:
+                below += 1
+                break
+    return (
+        f"On {below} of {len(cells)} graphs, every network is worse than an MLP on the nodes of "
+        "some interval of local homophily"
+    )
 
 
 def _draw_intervals_of(ax: Any, cell: CellOutcome) -> None:
@@ -430,7 +466,7 @@ def _draw_intervals_of(ax: Any, cell: CellOutcome) -> None:
         ax.errorbar(
             centres, means, half, fmt="o", markersize=3, lw=1, capsize=2, color=colour, label=name
         )
-    ax.axhline(0, color="#555555", lw=0.8)
+    ax.axhline(0, color=MUTED, lw=0.8)
     ax.set(title=_title(cell), xlabel="local homophily", xlim=(0, 1))
 
 
