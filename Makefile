@@ -12,9 +12,12 @@ LOWEST_TESTS := tests/data tests/spectral tests/store tests/nn/test_nf_conv.py \
   --ignore tests/store/test_executors.py --ignore tests/store/test_memory_budget.py
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
+# The tests start many processes. The first one writes the bytecode that the others read.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fuzz test-lowest lock lint types browser faults docs dist check-dist portfolio \
-  clean
+.PHONY: help env demo test pytest fuzz test-lowest lock lint types browser faults docs dist \
+  check-dist portfolio clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,8 +31,9 @@ $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet --constraint constraints.txt --editable .
 	@touch $@
 
+# Without --no-compile, pip compiles all modules of all packages, of which few are imported.
 $(DEV): pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(PIP) install --quiet --no-compile --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(STAMP)
 
 env: $(STAMP)  ## create the virtual environment .venv and install nfgnn into it
@@ -51,9 +55,13 @@ browser:  ## install Chromium for the tests of the explorer, if apt-get is avail
 	          chromium >/dev/null 2>&1; } \
 	  || echo "Chromium cannot be installed: the tests of the explorer will be skipped"
 
-# The browser is installed while the packages are.
+# Two jobs at a time use both cores: the browser is installed while the packages are, and mypy runs
+# beside pytest.
 test:  ## run the checks: lint, types and all tests
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint types browser
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint browser
+	@$(MAKE) --no-print-directory --jobs 2 pytest types
+
+pytest: $(DEV)
 	$(BIN)/pytest -n 2 --dist worksteal
 
 test-lowest:  ## run the core tests with the lowest versions that pyproject.toml allows

@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import get_context, parent_process
+from multiprocessing.context import ForkServerContext
 from multiprocessing.queues import SimpleQueue
 from typing import Any
 
@@ -87,11 +88,18 @@ def _uses_one_thread(spec: RunSpec) -> bool:
     return is_small(stored_values(data.x), spec.config.build(*inputs.sizes(data)))
 
 
+def worker_context() -> ForkServerContext:
+    """Return a context whose processes are forked from a server that imports everything once."""
+    # Not "fork": the threads of OpenMP and CUDA do not survive it. The server never computes.
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
+
+
 def _run_in_pool(
     batches: Sequence[Batch], work: Work, on_epoch: OnBatchEpoch, workers: int
 ) -> Iterator[tuple[Batch, list[Any | Failure]]]:
-    # Not "fork": the threads of OpenMP and CUDA do not survive it.
-    context = get_context("spawn")
+    context = worker_context()
     events: SimpleQueue[tuple[int, History]] = context.SimpleQueue()
     initial = (events,)
     with ProcessPoolExecutor(workers, context, start_worker, initial) as pool:

@@ -8,14 +8,19 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import current_process, get_context
+from multiprocessing import current_process
 from multiprocessing.queues import SimpleQueue
 from types import TracebackType
 from typing import Any
 
 from nfgnn.training.execution import Batch, Executor, OnBatchEpoch, Work
 from nfgnn.training.executors.in_process import InProcess
-from nfgnn.training.executors.process_pool import EVENT_SECONDS, send_event, start_worker
+from nfgnn.training.executors.process_pool import (
+    EVENT_SECONDS,
+    send_event,
+    start_worker,
+    worker_context,
+)
 from nfgnn.training.executors.time_limit import TimeLimit
 from nfgnn.training.history import History
 from nfgnn.training.run import Failure, Graph
@@ -144,12 +149,8 @@ class _Workers:
     def __init__(self, graph: Graph, count: int) -> None:
         self._graph = graph
         self._count = count
-        # Not "fork": the threads of OpenMP do not survive it. A server that has imported torch but
-        # never computed starts workers quickly.
-        context = get_context("forkserver")
-        context.set_forkserver_preload([__name__])
-        self._context = context
-        self.events: SimpleQueue[tuple[int, History]] = context.SimpleQueue()
+        self._context = worker_context()
+        self.events: SimpleQueue[tuple[int, History]] = self._context.SimpleQueue()
         self.started: list[Future[int]] = []
         """Done as soon as a worker answers."""
         self._pool: ProcessPoolExecutor | None = None
