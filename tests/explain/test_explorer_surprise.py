@@ -7,7 +7,12 @@ import pytest
 from helpers.explorer_runs import synthetic_table
 
 from nfgnn.explain.explorer.node_table import FilterColumns, NodeTable
-from nfgnn.explain.explorer.surprise import filter_summary, response_distance, surprising_nodes
+from nfgnn.explain.explorer.surprise import (
+    LISTED,
+    filter_summary,
+    response_distance,
+    surprising_nodes,
+)
 
 
 def with_psi(table: NodeTable, psi: np.ndarray) -> NodeTable:
@@ -44,7 +49,7 @@ def test_unusual_filters_and_confident_mistakes_come_first() -> None:
     assert f"by {100 * (5 / mean - 1):.0f} %" in unusual.reasons[0]
     mistakes = np.flatnonzero(table.runs[0].predicted != table.label)
     by_confidence = sorted(mistakes, key=lambda node: -table.runs[0].confidence[node])
-    assert wrong.nodes.tolist() == by_confidence[:6]
+    assert wrong.nodes.tolist() == by_confidence[:LISTED]
 
 
 def test_unlabelled_nodes_and_equal_filters_are_not_surprising() -> None:
@@ -62,7 +67,7 @@ def test_disagreements_are_ordered_by_the_lower_confidence() -> None:
     assert found.title == "Most confident disagreements"
     lower = np.minimum(first.confidence, second.confidence)
     lower = np.where(first.predicted == second.predicted, -1, lower)
-    assert found.nodes.tolist() == np.argsort(-lower)[:6].tolist()
+    assert found.nodes.tolist() == np.argsort(-lower)[:LISTED].tolist()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.browser import opened
+from helpers.colours import contrast, least_distance
 from helpers.explorer_page import (
     click_node,
     colour_at,
@@ -16,11 +17,18 @@ from helpers.explorer_page import (
     lonely,
     near,
     number,
+    pixel_at,
     places,
     settle,
     text_boxes,
 )
-from helpers.explorer_runs import NASTY, awkward_graph, synthetic_table, train_run
+from helpers.explorer_runs import (
+    NASTY,
+    awkward_graph,
+    synthetic_table,
+    train_run,
+    twelve_class_table,
+)
 
 from nfgnn.explain import build_node_table, select_runs, write_explorer
 from nfgnn.explain.explorer import NodeTable, homophily_bins
@@ -365,3 +373,153 @@ def test_large_graph_is_sampled(browser: Any, tmp_path: Path) -> None:
         assert sorted(names) == sorted(
             f"Node {j}: {table.class_names[table.label[j]]}" for j in around
         )
+
+
+def test_starts_with_what_is_worth_seeing(browser: Any, tmp_path: Path) -> None:
+    table = twelve_class_table()
+    write_explorer(table, tmp_path / "page.html")
+    with opened(browser, tmp_path / "page.html") as page:
+        settle(page)
+        assert (
+            page.locator("#insight")
+            .text_content()
+            .startswith("Nearly all nodes share one filter: 99.5 % of the responses")
+        )
+        assert page.locator("#layout option:checked").text_content() == "force-directed"
+        # The most surprising node is shown, and the others can be clicked.
+        assert page.locator("#node-kind").is_visible()
+        assert page.locator("#node-title").text_content() == "Node 17"
+        mistakes = page.locator(".surprise").nth(1).locator("button")
+        wrong = np.flatnonzero(~table.correct(0) & (table.label >= 0))
+        most = wrong[table.runs[0].confidence[wrong].argmax()]
+        assert mistakes.first.text_content() == str(most)
+        mistakes.first.click()
+        assert page.locator("#node-title").text_content() == f"Node {most}"
+        assert mistakes.first.get_attribute("aria-pressed") == "true"
+        assert not page.locator("#node-kind").is_visible()
+        # The node far away is at the right border, and the others fill the map.
+        assert "1 node outside of the frame" in page.locator("#placed").text_content()
+        width = page.locator("#overlay").bounding_box()["width"]
+        place = places(page, range(200))
+        assert place[199][0] == pytest.approx(width - 9, abs=1)
+        assert np.ptp(place[:199, 0]) > 0.8 * width
+        # The means of the classes coincide, so their differences are drawn.
+        filters = table.runs[0].filters
+        assert filters is not None
+        assert "so the chart shows the differences" in (
+            page.locator("#selection-body .coincide").text_content()
+        )
+        curves = drawn_curves(page, "#selection-body")
+        for c in range(12):
+            expected = filters.terms @ (filters.class_means[c] - filters.mean)
+            np.testing.assert_allclose(curves[f"group {c}"], expected, atol=5e-4)
+        page.locator("#selection-body .toggle input").uncheck()
+        curves = drawn_curves(page, "#selection-body")
+        expected = filters.terms @ filters.class_means[3]
+        np.testing.assert_allclose(curves["group 3"], expected, atol=0.05)
+
+
+def test_pointing_to_a_class_greys_the_others(browser: Any, tmp_path: Path) -> None:
+    write_explorer(twelve_class_table(), tmp_path / "page.html")
+    with opened(browser, tmp_path / "page.html") as page:
+        entries = page.locator("#legend button")
+        swatches = "(buttons) => buttons.map((b) => b.querySelector('canvas').toDataURL())"
+        assert len(set(entries.evaluate_all(swatches))) == 13  # twelve classes, and unknown
+        for pointed in (entries.nth(1), page.locator("#classes tbody tr").nth(1)):
+            pointed.hover()
+            settle(page)
+            assert near(colour_at(page, 1 + 12 * 4), PALETTE["light"][1])
+            for other in (2 + 12 * 4, 9 + 12 * 4):  # node 57 has the colour of class 1
+                red, green, blue, opacity = pixel_at(page, other)
+                assert max(red, green, blue) - min(red, green, blue) < 15
+                assert 0 < opacity < 200
+            faded = page.locator("#selection-body .keys .faded").all_text_contents()
+            assert faded == [f"group {c}" for c in range(12) if c != 1]
+        page.locator("#title").hover()
+        settle(page)
+        assert near(colour_at(page, 2 + 12 * 4), PALETTE["light"][2])
+        assert page.locator(".faded").count() == 0
+
+
+def test_disagreements_can_be_selected(
+    browser: Any, explorer_file: Path, compared: NodeTable
+) -> None:
+    first, second = (run.predicted for run in compared.runs)
+    differ = first != second
+    with opened(browser, explorer_file) as page:
+        assert page.locator("#colour option:checked").text_content() == "disagreement"
+        share = facts(page, "#tiles")["runs disagree on"].removesuffix(" %")
+        assert float(share) == pytest.approx(100 * differ.mean(), abs=0.051)
+        page.get_by_role("button", name="on which the runs disagree").click()
+        assert facts(page, "#selection")["selected"] == (
+            f"{differ.sum()} nodes (the runs disagree)"
+        )
+        # All controls are on one row.
+        boxes = [page.locator(f"#{name}").bounding_box() for name in ("layout", "part", "query")]
+        assert max(box["y"] for box in boxes) - min(box["y"] for box in boxes) < 4
+
+
+def test_phone(browser: Any, explorer_file: Path) -> None:
+    with opened(browser, explorer_file, width=390, height=844, touch=True) as page:
+        assert page.locator("#hint").inner_text().startswith("Tap a node")
+        page.locator("#overlay").scroll_into_view_if_needed()
+        node = lonely(page, 160)
+        box, (x, y) = page.locator("#overlay").bounding_box(), places(page, [node])[0]
+        page.touchscreen.tap(box["x"] + x, box["y"] + y)
+        settle(page)
+        assert page.locator("#node-title").text_content().endswith(f"(node {node})")
+        assert 0 <= page.locator("#node-title").bounding_box()["y"] < 120
+        page.get_by_role("button", name="Back").click()
+        settle(page)
+        np.testing.assert_allclose(page.locator("#overlay").bounding_box()["y"], box["y"], atol=1)
+        for summary in page.locator("summary").all():
+            summary.tap()
+        small = page.evaluate("""() => [...document.querySelectorAll(
+          "button, select, input:not([type=checkbox]), summary, .toggle")].filter((target) => {
+            const { width, height } = target.getBoundingClientRect();
+            return height && Math.min(width, height) < 44;
+          }).map((target) => target.outerHTML)""")
+        assert small == []
+        # Two fingers that move apart zoom.
+        page.locator("#overlay").scroll_into_view_if_needed()
+        box, before = page.locator("#overlay").bounding_box(), places(page, [node])[0]
+        middle = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
+        touch = page.context.new_cdp_session(page)
+        for kind, spread in (("touchStart", 30), ("touchMove", 45), ("touchMove", 60)):
+            fingers = [{"x": middle[0] + side * spread, "y": middle[1]} for side in (-1, 1)]
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": fingers})
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        centre = np.array([box["width"], box["height"]]) / 2
+        np.testing.assert_allclose(places(page, [node])[0], centre + 2 * (before - centre), atol=1)
+
+
+def test_contrast_meets_wcag_aa() -> None:
+    css = (TEMPLATE / "style.css").read_text("utf-8")
+    blocks = re.findall(r":root \{(.*?)\}", css, re.DOTALL)
+    for mode, block in zip(("light", "dark"), blocks, strict=True):
+        colours = dict(re.findall(r"--([a-z]+): (#[0-9a-f]{6})", block))
+        for background in ("card", "page", "faint"):
+            for text in ("ink", "soft"):
+                assert contrast(colours[text], colours[background]) >= 4.5, (text, mode)
+        for mark in ("first", "second", "mean", "focus", "edge"):
+            assert contrast(colours[mark], colours["card"]) >= 3, (mark, mode)
+        assert contrast(colours["first"], colours["card"]) >= 4.5
+        for colour in PALETTE[mode]:
+            assert contrast(colour, colours["card"]) >= 3, (colour, mode)
+        assert least_distance(PALETTE[mode], "normal") > 25
+        for vision in ("protanopia", "deuteranopia"):
+            assert least_distance(PALETTE[mode], vision) > 15, (vision, mode)
+
+
+def test_scale_of_quantities_stands_out(browser: Any, explorer_file: Path) -> None:
+    with opened(browser, explorer_file) as page:
+        page.select_option("#colour", label="local homophily h")
+        for scheme, card in (("light", "#ffffff"), ("dark", "#1c1f24")):
+            page.emulate_media(color_scheme=scheme)
+            settle(page)
+            pixels = page.evaluate("""() => {
+              const bar = document.querySelector("#legend .scale canvas");
+              return [...bar.getContext("2d").getImageData(0, 0, bar.width, 1).data];
+            }""")
+            for red, green, blue, _ in np.reshape(pixels, (-1, 4)):
+                assert contrast(f"#{red:02x}{green:02x}{blue:02x}", card) >= 3

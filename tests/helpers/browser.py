@@ -39,11 +39,21 @@ def launched() -> Iterator[Any]:
 
 @contextmanager
 def opened(
-    browser: Any, path: Path, width: int = 1440, height: int = 900, scheme: str = "light"
+    browser: Any,
+    path: Path,
+    width: int = 1440,
+    height: int = 900,
+    scheme: str = "light",
+    touch: bool = False,
 ) -> Iterator[Any]:
     """Open a page from disk; messages on the console and network requests are errors."""
     context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=scheme, offline=True
+        viewport={"width": width, "height": height},
+        color_scheme=scheme,
+        offline=True,
+        has_touch=touch,
+        is_mobile=touch,
+        reduced_motion="reduce",
     )
     page = context.new_page()
     complaints: list[str] = []

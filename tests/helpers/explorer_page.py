@@ -59,14 +59,19 @@ def number(text: str) -> float:
     return float(text.replace("−", "-"))
 
 
-def colour_at(page: Any, node: int) -> str:
+def pixel_at(page: Any, node: int) -> list[int]:
+    """Return red, green, blue and opacity of the map at a node."""
     x, y = places(page, [node])[0]
     script = """([x, y]) => {
       const copy = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
       copy.drawImage(document.getElementById("points"), -x, -y);
       return [...copy.getImageData(0, 0, 1, 1).data];
     }"""
-    red, green, blue, alpha = page.evaluate(script, [round(x), round(y)])
+    return page.evaluate(script, [round(x), round(y)])
+
+
+def colour_at(page: Any, node: int) -> str:
+    red, green, blue, alpha = pixel_at(page, node)
     assert alpha > 200
     return f"#{red:02x}{green:02x}{blue:02x}"
 

@@ -1,5 +1,6 @@
 """An awkward small graph and runs on it, for the tests of the explorer."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,4 +62,34 @@ def synthetic_table(n: int, seed: int = 0) -> NodeTable:
             Layout("force-directed", "at random", rng.standard_normal((n, 2)), equal_axes=True)
         ],
         runs=[run],
+    )
+
+
+def twelve_class_table() -> NodeTable:
+    """Return a grid of 200 nodes with nearly equal filters.
+
+    Node 17, which has no label, has another filter. Node 199 is far away from the grid.
+    """
+    table = synthetic_table(200)
+    label = np.arange(200) % 12
+    psi = np.ones((200, 4), np.float32)
+    psi[:, 0] += 0.003 * (label - 5.5)
+    psi[17] = 3
+    label[17] = -1
+    means = np.stack([psi[label == c].mean(0, dtype=np.float64) for c in range(12)])
+    filters = table.runs[0].filters
+    assert filters is not None
+    filters = replace(filters, psi=psi, mean=psi.mean(0, dtype=np.float64), class_means=means)
+    place = np.stack([np.arange(200) % 20, np.arange(200) // 20], 1).astype(float)
+    place[199] = [500, 4.5]
+    layouts = [
+        Layout("force-directed", "a grid", place, equal_axes=False),
+        Layout("filters (PCA)", "a line", place, equal_axes=False, first_share=0.99),
+    ]
+    return replace(
+        table,
+        class_names=[f"group {c}" for c in range(12)],
+        label=label,
+        layouts=layouts,
+        runs=[replace(table.runs[0], filters=filters)],
     )

@@ -11,7 +11,7 @@ import numpy as np
 from nfgnn.explain.explorer.layout import principal_components
 from nfgnn.explain.explorer.node_table import DEGENERATE, FilterColumns, NodeTable, RunColumns
 
-LISTED = 6
+LISTED = 5
 CLOSE = 0.05
 """Two filters are close if their responses differ by less than this, relatively."""
 _NEARLY_ALL = 0.9
@@ -96,9 +96,8 @@ def _confident_mistakes(run: RunColumns, wrong: np.ndarray, title: str) -> Surpr
     nodes = _largest(run.confidence, wrong)
     reasons = []
     for node in nodes:
-        reasons.append(
-            f"{run.name} is wrong with a confidence of {_percent(run.confidence[node])}."
-        )
+        confidence = 100 * run.confidence[node]
+        reasons.append(f"{run.name} is wrong with a confidence of {confidence:.1f} %.")
     return SurprisingNodes(title, nodes, reasons)
 
 
@@ -109,7 +108,7 @@ def _disagreements(first: RunColumns, second: RunColumns) -> SurprisingNodes:
     for node in nodes:
         reasons.append(
             f"{first.name} and {second.name} predict different classes, "
-            f"both with a confidence of at least {_percent(both[node])}."
+            f"both with a confidence of at least {100 * both[node]:.1f} %."
         )
     return SurprisingNodes("Most confident disagreements", nodes, reasons)
 

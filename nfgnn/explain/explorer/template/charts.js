@@ -22,6 +22,8 @@ function ticks(low, high, wanted) {
   return { list, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
 }
 
+const tickLabel = (value, digits) => (
+  digits ? fixed(value, digits) : count(value || 0).replace("-", "−"));
 const scaleTo = (low, high, from, to) => (value) => from + ((value - low) / (high - low || 1)) * (to - from);
 
 /** The range of values including 0, with a small margin. */
@@ -36,11 +38,11 @@ function frame(root, box, [lowX, highX], [lowY, highY], label) {
   const rows = ticks(lowY, highY, 4);
   for (const value of rows.list) {
     root.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: y(value), y2: y(value) }));
-    root.append(svg("text", { x: box.left - 7, y: y(value) + 4, "text-anchor": "end" }, fixed(value, rows.digits)));
+    root.append(svg("text", { x: box.left - 7, y: y(value) + 4, "text-anchor": "end" }, tickLabel(value, rows.digits)));
   }
   const columns = ticks(lowX, highX, 4);
   for (const value of columns.list) {
-    root.append(svg("text", { x: x(value), y: box.bottom + 17, "text-anchor": "middle" }, fixed(value, columns.digits)));
+    root.append(svg("text", { x: x(value), y: box.bottom + 17, "text-anchor": "middle" }, tickLabel(value, columns.digits)));
   }
   if (lowY < 0) root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: y(0), y2: y(0) }));
   root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
@@ -134,7 +136,7 @@ function coefficientChart(sets) {
     const rows = ticks(low, high, 4);
     for (const value of rows.list) {
       root.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: y(value), y2: y(value) }));
-      root.append(svg("text", { x: box.left - 7, y: y(value) + 4, "text-anchor": "end" }, fixed(value, rows.digits)));
+      root.append(svg("text", { x: box.left - 7, y: y(value) + 4, "text-anchor": "end" }, tickLabel(value, rows.digits)));
     }
     root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: y(0), y2: y(0) }));
     const every = Math.ceil(24 / step);

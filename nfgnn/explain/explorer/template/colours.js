@@ -8,7 +8,7 @@ const PALETTE = {
 const VIRIDIS = [
   "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725",
 ];
-const VIRIDIS_RANGE = { light: [0, 0.6], dark: [0.42, 1] };
+const VIRIDIS_RANGE = { light: [0, 0.59], dark: [0.4, 1] };
 const LEVELS = 48;
 const SHAPES = 5;
 const HOLLOW = 5; // added to a shape that is drawn as an outline

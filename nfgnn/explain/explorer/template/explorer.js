@@ -37,6 +37,7 @@ function showCurrent() {
   const i = look.current ?? look.suggested;
   byId("surprising").hidden = !page.surprising.length;
   showSurprising(i, byId("surprising-body"), choose);
+  byId("back").hidden = look.current === null;
   byId("node-kind").hidden = look.current !== null || i === null;
   byId("node-reason").textContent = i === null ? "" : reasonOf(i);
   if (i !== null) showNode(i, byId("node-title"), byId("node-body"), choose);
@@ -102,7 +103,8 @@ function showLegend() {
     const bar = el("canvas", { width: LEVELS, height: 1, "aria-hidden": "true" }), context = bar.getContext("2d");
     looks.slice(0, LEVELS).forEach(({ colour }, k) => { context.fillStyle = colour; context.fillRect(k, 0, 1, 1); });
     const labels = [0, colouring.high / 2, colouring.high].map((value) => el("span", {}, fixed(value, 2)));
-    const rest = colouring.missing ? [el("span", { class: "key" }, swatch({ colour: grey(), shape: 0 }), colouring.missing)] : [];
+    const incomplete = graph.node.some((_, i) => i < graph.size && colouring.of(i) === LEVELS);
+    const rest = incomplete ? [el("span", { class: "key" }, swatch({ colour: grey(), shape: 0 }), colouring.missing)] : [];
     byId("legend").replaceChildren(el("div", { class: "scale", role: "img", "aria-label": `${colouring.title} from 0 to ${fixed(colouring.high, 2)}` }, bar, ...labels), ...rest);
     return;
   }

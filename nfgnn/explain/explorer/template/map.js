@@ -90,7 +90,8 @@ class NodeMap {
   visible(i) { return this.look.part === 0 || graph.part[i] === this.look.part; }
   radius() {
     const plain = graph.size <= 600 ? 5 : graph.size <= 4000 ? 3.4 : graph.size <= 20000 ? 2.4 : 1.6;
-    return Math.min(9, plain * Math.sqrt(this.view.zoom));
+    const room = Math.sqrt((this.width * this.height) / 400000); // small on a phone
+    return Math.min(9, plain * Math.sqrt(this.view.zoom) * Math.max(0.6, Math.min(1, room)));
   }
 
   redraw() {

@@ -41,7 +41,7 @@ function classSeries(filters) {
 /** Size and test accuracy of every class; a row greys out the other classes and selects its own. */
 function classTable({ onClass, onSelect }) {
   const columns = ["class", "nodes", ...graph.runs.map((run) => (
-    graph.runs.length > 1 ? `accuracy of ${run.name}` : "test accuracy"))];
+    graph.runs.length > 1 ? `${run.name} accuracy` : "test accuracy"))];
   const rows = page.classes.map(({ nodes, accuracy }, c) => {
     const select = () => onSelect((i) => graph.label[i] === c, `class: ${className(c)}`);
     const name = el("button", {
