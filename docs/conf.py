@@ -36,9 +36,11 @@ mathjax = files("sphinx-mathjax-offline") / "static" / "mathjax" / "tex-svg.js"
 html_static_path = ["_static", str(mathjax)]
 mathjax_path = "tex-svg.js"
 
+# Without this, every page copies the entries of all objects for its navigation.
+toc_object_entries = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_custom_sections = [("Shapes", "notes_style")]

@@ -52,6 +52,7 @@ PAGES = [
             "cli",
             "settings",
             "models",
+            "datasets",
             "protocols",
             "metrics",
             "bases",

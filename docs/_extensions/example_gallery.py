@@ -63,7 +63,8 @@ def _card(example: Example, page_folder: Path) -> str:
     picture = ""
     if example.figures:
         picture = f"![{example.title}]({_relative(example.figures[0], page_folder)})\n\n  "
-    return f"- {picture}[{example.title}](#{example.name.replace('_', '-')})\n"
+    link = f"[{example.title}](#{example.name.replace('_', '-')})"
+    return f"- {picture}{link}\n\n  {' '.join(example.summary.split())}\n"
 
 
 def _section(example: Example, page_folder: Path) -> str:

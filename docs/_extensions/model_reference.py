@@ -1,5 +1,6 @@
 """The registered models: a table of what they support, and their formulas and settings."""
 
+import inspect
 import re
 
 import nfgnn
@@ -36,11 +37,24 @@ def _section(entry: ModelEntry) -> str:
     # The API page has the entries of these names in the index.
     is_in_api = entry.name in nfgnn.__all__
     options = "   :no-members:\n" + "   :no-index:\n" * is_in_api
+    name = f"{model.__module__}.{model.__qualname__}"
     return (
         f"\n## {entry.name}\n\n*{_escaped(entry.title)}*, {entry.year}\n\n"
+        f"{_settings(entry)}\n\n"
         "```{eval-rst}\n"
-        f".. autoclass:: {model.__module__}.{model.__qualname__}\n{options}```\n"
+        f".. autoclass:: {name}(in_channels, out_channels, **settings)\n{options}```\n"
     )
+
+
+def _settings(entry: ModelEntry) -> str:
+    """Return the settings with their defaults, in one line."""
+    parameters = inspect.signature(entry.model).parameters.values()
+    settings = [
+        f"`{parameter.name}={parameter.default}`"
+        for parameter in parameters
+        if parameter.default is not inspect.Parameter.empty and parameter.name != "num_nodes"
+    ]
+    return f"**Settings:** {', '.join(settings)}" if settings else "**Settings:** none"
 
 
 def _escaped(text: str) -> str:
