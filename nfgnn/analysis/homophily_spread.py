@@ -42,7 +42,8 @@ KEYS = (
 def homophily_spread(counts: Tensor, y: Tensor, edge_index: Tensor) -> dict[str, float]:
     """Return how much h varies, or NaN for all values of a graph without labelled neighbours.
 
-    - ``deviation``: standard deviation of h; ``by_chance``: its expectation with one pattern.
+    - ``deviation``: standard deviation of h; ``by_chance``: its expectation with one pattern per
+      class, from the differences between the classes and from chance within them.
     - ``correlation`` and ``correlation_error``: ρ and its standard error.
     - ``above_half``: share of nodes with h > 1/2.
     - ``above_chance`` and ``below_chance``: shares of nodes on the two sides of chance.
@@ -69,7 +70,7 @@ def homophily_spread(counts: Tensor, y: Tensor, edge_index: Tensor) -> dict[str,
     below_chance = float((h < chance).double().mean())
     return {
         "deviation": float(h.std(correction=0)),
-        "by_chance": float(variance_by_chance.mean().sqrt()),
+        "by_chance": float((variance_by_chance.mean() + p.var(correction=0)).sqrt()),
         "correlation": rho,
         "correlation_error": error,
         "above_half": float((h > 0.5).double().mean()),

@@ -42,6 +42,7 @@ from nfgnn.auto.run_files import (
     verify_auto,
     write_page,
 )
+from nfgnn.auto.verdict import gain, shown_difference
 
 __all__ = [
     "BOTH",
@@ -63,6 +64,7 @@ __all__ = [
     "ScoredNodes",
     "bootstrap_score",
     "first_configuration",
+    "gain",
     "has_computed_features",
     "is_auto_folder",
     "load_portfolio",
@@ -71,6 +73,7 @@ __all__ = [
     "read_result",
     "run_auto",
     "search_models",
+    "shown_difference",
     "verify_auto",
     "write_page",
 ]

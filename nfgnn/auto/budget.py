@@ -16,7 +16,7 @@ from nfgnn.files import atomic_file
 
 _RESERVED_SHARE = 0.04
 _RESERVED_LOADING = 0.55
-_LEAST_RESERVE = 3.0
+_LEAST_RESERVE = 5.0  # the figure of the run takes two of them
 _LARGEST_RESERVE = 20.0
 _LARGEST_SHARE = 0.25
 _PREDICTIONS = 8

@@ -58,7 +58,7 @@ def verdict(
         if metric.name == "accuracy" and baseline.metric != metric:
             sentences.append(
                 f"Its accuracy does not exceed that of always predicting {majority!r}, because "
-                "most validation nodes are of this class."
+                "most validation nodes are in this class."
             )
         sentences.append(_reached(value.families, metric))
         sentences.append(_contribution("edges", value.graph_helps, metric, best.validation.nodes))
@@ -111,7 +111,7 @@ def _learned(
     if metric.name in ("roc_auc", "average_precision", "log_loss"):
         constant = "a constant prediction"
     scores = (
-        f"scores {metric.shown(baseline.model, 1)}, {constant} scores "
+        f"scores {metric.shown(baseline.model, 1)}; {constant} scores "
         f"{metric.shown(baseline.constant, 1)} ({metric.title} on {best.validation.nodes:,} "
         "validation nodes)"
     )
@@ -147,7 +147,7 @@ def _reached(families: dict[str, LeaderboardEntry], metric: Metric) -> str:
         if family in families:
             entry = families[family]
             parts.append(f"{words} {metric.shown(entry.validation.value, 1)} ({entry.name})")
-    return f"On validation nodes, the best models reach with {_joined(parts)}."
+    return f"The best scores on validation nodes are: {_joined(parts)}."
 
 
 def _joined(parts: list[str]) -> str:
@@ -170,8 +170,8 @@ def _contribution(
     """
     if comparison is None:
         return (
-            f"Whether the {what} help is not known: there are no two models, one with and one "
-            "without them, to compare."
+            f"It is unknown whether the {what} help: no two models were trained of which only one "
+            "uses them."
         )
     value, low, high = gain(comparison, metric)
     size = f"{shown_difference(abs(value), metric)}{_unit(metric)}"
@@ -203,19 +203,21 @@ def _unit(metric: Metric) -> str:
 
 
 def _by_homophily(intervals: tuple[HomophilyInterval, ...]) -> list[str]:
-    """Return which intervals of local homophily profit from the edges, and which lose."""
+    """Return which intervals of local homophily benefit from the edges, and which lose."""
     compared = [part for part in intervals if part.gain_low is not None]
     if not compared:
         return []
-    profit = [part for part in compared if part.gain_low is not None and part.gain_low > 0]
+    benefit = [part for part in compared if part.gain_low is not None and part.gain_low > 0]
     lose = [part for part in compared if part.gain_high is not None and part.gain_high < 0]
     sentences = []
-    if profit:
-        sentences.append(f"By local homophily h, nodes with {_listed(profit)} profit from edges.")
+    if benefit:
+        sentences.append(
+            f"By local homophily h, nodes with {_listed(benefit)} benefit from the edges."
+        )
     if lose:
-        sentences.append(f"Nodes with {_listed(lose)} are predicted worse with edges.")
+        sentences.append(f"Nodes with {_listed(lose)} are predicted worse with the edges.")
     if not sentences:
-        sentences.append("No interval of local homophily clearly profits from edges.")
+        sentences.append("No interval of local homophily clearly benefits from the edges.")
     return sentences
 
 

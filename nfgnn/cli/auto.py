@@ -114,7 +114,7 @@ def auto(
     from nfgnn.auto import run_auto, write_page
     from nfgnn.cli.graphs import load_graph, source_record
     from nfgnn.data import default_protocol
-    from nfgnn.explain import search_page
+    from nfgnn.explain import search_page, write_run_figure
     from nfgnn.progress import Progress
     from nfgnn.training import Graph, read_summary, resolve_device
 
@@ -148,6 +148,8 @@ def auto(
         )
     with writing(folder):
         page = write_page(folder, search_page(result))
+    with writing(folder / "run.png"):
+        write_run_figure(folder, data)
     if json_:
         print_json(_json_result(result, read_summary(folder), page))
     else:
@@ -187,6 +189,7 @@ def _print_result(result: "AutoResult", page: Path) -> None:
         "best model": text.model,
         "train again": result.command,
         "run folder": str(page.parent),
+        "figure": str(page.parent / "run.png"),
         "page": str(page),
     }
     for label, line in lines.items():

@@ -182,8 +182,9 @@ def _comparison(baselines: dict[str, Any], metric: Metric) -> str:
     if not informative:
         return "The graph has neither features nor edges."
     if not any(informative.values()):
-        alone = " or ".join(informative)
-        return f"On their own, {alone} predict no better than a constant."
+        if len(informative) == 2:
+            return "Neither features nor edges alone predict better than a constant."
+        return f"The {min(informative)} alone predict no better than a constant."
     if len(informative) == 1:
         other = "features" if features is None else "edges"
         return f"The graph has no {other} of its own to compare with."
@@ -249,13 +250,17 @@ def _sides_sentence(spread: dict[str, Any], room: str) -> str:
         )
     if _smaller_side(spread) < SOME:
         return f"{shares} Nearly all nodes are on the same side, so a single filter suits them."
-    return f"{shares} These shares are no evidence of different patterns: chance explains them."
+    return (
+        f"{shares} This is no evidence of different patterns, because local homophily hardly "
+        "varies more than chance explains."
+    )
 
 
 def _variation_sentence(spread: dict[str, Any]) -> str:
     deviation = (
         "The standard deviation of local homophily over the nodes is "
-        f"{_number(spread['deviation'])}; chance alone would give {_number(spread['by_chance'])}."
+        f"{_number(spread['deviation'])}; one pattern per class would give "
+        f"{_number(spread['by_chance'])} by chance."
     )
     if spread["correlation"] is None:
         return f"{deviation} The correlation beyond chance cannot be estimated on this graph."
@@ -273,7 +278,7 @@ def _variation_verdict(spread: dict[str, Any], subject: str) -> str:
     if bound >= CLEAR:
         return f"{subject} clearly differ between nodes"
     if bound >= SOME:
-        return f"{subject} differ between nodes, but only moderately"
+        return f"{subject} differ between nodes, but not strongly"
     return f"{subject} hardly vary more than chance explains"
 
 
@@ -369,4 +374,8 @@ def _number(value: float | None) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "an undefined share" if value is None else f"{100 * value:.0f} %"
+    if value is None:
+        return "an undefined share"
+    if 0 < value < 0.005:
+        return "less than 1 %"
+    return f"{100 * value:.0f} %"

@@ -1,5 +1,6 @@
 """Common style of HTML reports: one file without scripts or external resources."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -51,8 +52,12 @@ def html_page(title: str, body: str) -> str:
 
 
 def html_text(text: str) -> str:
-    """Return a plain text as HTML in which no line breaks before a percent sign."""
-    return escape(text).replace(" %", "&nbsp;%")
+    """Return a plain text as HTML, with text between backticks as code.
+
+    No line breaks before a percent sign.
+    """
+    html = escape(text).replace(" %", "&nbsp;%")
+    return re.sub("`([^`]+)`", r"<code>\1</code>", html)
 
 
 def html_list(items: list[str]) -> str:
@@ -87,7 +92,9 @@ def html_commands(commands: Sequence[Mapping[str, str]]) -> str:
     entries = []
     for entry in commands:
         purpose = escape(entry["purpose"])
-        entries.append(f"<div><p>{purpose}</p><pre>{escape(entry['command'])}</pre></div>")
+        # Browsers break lines after a hyphen. An element per word keeps options in one piece.
+        command = re.sub(r"(\S+)", r"<span>\1</span>", escape(entry["command"]))
+        entries.append(f"<div><p>{purpose}</p><pre>{command}</pre></div>")
     return f'<div class="pairs">{"".join(entries)}</div>'
 
 

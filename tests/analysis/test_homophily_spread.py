@@ -57,6 +57,18 @@ def test_sides_of_an_unbalanced_graph_add_up_to_one() -> None:
     assert found["above_half"] == pytest.approx(5 / 6)
 
 
+def test_deviation_by_chance_of_a_complete_graph() -> None:
+    # Every node of class 0 has 3 of 5 neighbours in its class, every node of class 1 has 1 of 5.
+    edges = torch.combinations(torch.arange(6)).T
+    edges = torch.cat([edges, edges.flip(0)], dim=1)
+    y = torch.tensor([0, 0, 0, 0, 1, 1])
+    found = homophily_spread(class_counts(edges, y), y, edges)
+    between = (4 * 0.6**2 + 2 * 0.2**2) / 6 - ((4 * 0.6 + 2 * 0.2) / 6) ** 2
+    within = (4 * 0.6 * 0.4 + 2 * 0.2 * 0.8) / 6 / 5
+    assert found["deviation"] == pytest.approx(between**0.5)
+    assert found["by_chance"] == pytest.approx((between + within) ** 0.5)
+
+
 def test_a_node_at_chance_is_not_below_it() -> None:
     edges = two_way((0, 1), (1, 2), (2, 3), (3, 0))
     y = torch.tensor([0, 0, 1, 1])

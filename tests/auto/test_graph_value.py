@@ -187,7 +187,7 @@ def test_classes_are_told_apart_below_the_score_of_the_majority() -> None:
     scored = ScoredNodes((torch.arange(n),), (y,), len(CLASSES))
     value = graph_value(validation({"GCN": (BOTH, [rows])}, scored), ring(n), y, CLASSES)
     assert value.sentences[0] == (
-        "The best model, GCN, scores 44.4 %, always predicting 'a' scores 0.0 % (Cohen's kappa on "
+        "The best model, GCN, scores 44.4 %; always predicting 'a' scores 0.0 % (Cohen's kappa on "
         "200 validation nodes)."
     )
     assert value.sentences[1].startswith("Its accuracy does not exceed that of always")
@@ -199,7 +199,7 @@ def test_predicting_the_majority_for_every_node_is_nothing_learned() -> None:
     models = {"MLP": (FEATURES, [rows]), "GCN": (BOTH, [rows])}
     value = graph_value(validation(models, scored), ring(90), scored.labels[0], ["no", "yes"])
     assert value.sentences == (
-        "Nothing can be learned from these features and edges: the best model scores 66.7 %, "
+        "Nothing can be learned from these features and edges: the best model scores 66.7 %; "
         "always predicting 'no' scores 66.7 % (accuracy on 90 validation nodes). The gain, "
         "corrected for choosing the best of 2, is 0.0 points (95 % interval 0.0 to 0.0).",
     )
@@ -231,7 +231,7 @@ def test_lower_losses_are_gains() -> None:
     assert value.graph_helps.confidence == 1.0
     assert "The edges help" in " ".join(value.sentences)
     assert value.features_help is None
-    assert "Whether the features help is not known" in " ".join(value.sentences)
+    assert "It is unknown whether the features help" in " ".join(value.sentences)
 
 
 def test_accuracy_by_local_homophily() -> None:

@@ -40,6 +40,7 @@ def test_from_a_graph_to_a_report_and_predictions(call: Call, portfolio: Path) -
     assert result["value"]["sentences"]
     page = Path("found/auto.html").read_text(encoding="utf-8")
     assert "Leaderboard" in page
+    assert Path("found/run.png").read_bytes().startswith(b"\x89PNG")
     assert call("verify", "found")[0] == 0
     assert call("predict", "found", "-o", "all.csv")[0] == 0
     assert csv.read_csv("all.csv").num_rows == 34

@@ -39,6 +39,7 @@ def test_page_has_the_parts_of_the_report() -> None:
     result = auto_result()
     text = search_page(result)
     elements(text)
+    text = re.sub("</?span>", "", text)
     for sentence in (*result.value.sentences[1:], result.command, "Accuracy by local homophily"):
         assert sentence.replace("'", "&#x27;") in text
     rows = re.findall(r"<tr>(.*?)</tr>", text)
@@ -49,6 +50,25 @@ def test_page_has_the_parts_of_the_report() -> None:
     # 4 heads.
     assert len(rows) == 22
     assert "0.4–0.6" not in text  # an interval without nodes
+
+
+def test_verdict_comes_first_then_tiles_leaderboard_and_figures() -> None:
+    result = auto_result()
+    text = search_page(result)
+    parts = (
+        '<p class="verdict">The best model, NFGNN, scores 84.0',
+        '<div class="tiles">',
+        "<span>nfgnn</span> <span>predict</span> <span>runs/survey</span>",
+        "<h2>Leaderboard</h2>",
+        "<h2>What features and edges contribute</h2>",
+        "<h2>Accuracy by local homophily</h2>",
+        "<h2>Classes</h2>",
+    )
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    # Test scores of the best model, the ensemble and the constant prediction.
+    for width in ("83.0", "84.5", "40.0"):
+        assert f'<i style="width:{width}%"></i>' in text
 
 
 def test_bars_are_proportional() -> None:

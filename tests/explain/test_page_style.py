@@ -28,7 +28,10 @@ def test_text_is_escaped() -> None:
         '<ul class="labelled"><li><strong>&lt;k&gt;.</strong> 2&nbsp;%</li></ul>'
     )
     commands = html_commands([{"purpose": "Run <it>:", "command": "nfgnn auto 'a&b'"}])
-    assert "<p>Run &lt;it&gt;:</p><pre>nfgnn auto &#x27;a&amp;b&#x27;</pre>" in commands
+    words = ("nfgnn", "auto", "&#x27;a&amp;b&#x27;")
+    command = " ".join(f"<span>{word}</span>" for word in words)
+    assert f"<p>Run &lt;it&gt;:</p><pre>{command}</pre>" in commands
+    assert html_list(["Use `a<b`."]) == "<ul><li>Use <code>a&lt;b</code>.</li></ul>"
 
 
 def test_bars_of_a_tile_stay_inside_and_undefined_ones_are_left_out() -> None:

@@ -20,7 +20,7 @@ from nfgnn.auto import (
 from nfgnn.training import RunConfig
 
 SENTENCES = (
-    "The best model, NFGNN, scores 84.0 %, always predicting 'music' scores 40.0 % (accuracy on "
+    "The best model, NFGNN, scores 84.0 %; always predicting 'music' scores 40.0 % (accuracy on "
     "250 validation nodes).",
     "The edges help: NFGNN gains 6.0 points.",
 )
