@@ -146,9 +146,22 @@ def _verdict(outcomes: Outcomes) -> list[str]:
         lines = ["**Verdict: a filter per node pays** by the rule of the plan."]
     else:
         lines = ["**Verdict: no gain was shown** by the rule of the plan."]
-    if outcomes.missing:
-        lines[0] += " It is preliminary, because runs are missing."
+    if not _is_decided(outcomes):
+        lines[0] += " It is preliminary, because runs on real graphs are missing."
+    elif outcomes.missing:
+        lines[0] += " All runs that decide it are made. Others are missing: see the end."
     return [*lines, *_significant(verdict)]
+
+
+def _is_decided(outcomes: Outcomes) -> bool:
+    """Whether all real graphs have all runs of the primary tests."""
+    tested = set()
+    for cell in outcomes.cells:
+        for comparison in cell.comparisons:
+            if cell.is_primary and comparison.runs == len(plan.REPORT_SEEDS):
+                tested.add((cell.graph.name, comparison.gate))
+    real = [graph.name for graph in plan.GRAPHS.values() if not graph.is_generated]
+    return all((name, gate) in tested for name in real for gate in plan.CONFIRMATORY)
 
 
 def _significant(verdict: Verdict) -> list[str]:
