@@ -109,6 +109,15 @@ def precompute(
             rich_help_panel=options.OUTPUT,
         ),
     ] = "float32",
+    serve: Annotated[
+        bool,
+        typer.Option(
+            "--serve",
+            help="Keep the graph and the terms of all nodes, so that new nodes can be attached "
+            "(nfgnn predict --extends, nfgnn serve). Implies --rows all.",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = False,
     overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
@@ -131,7 +140,11 @@ def precompute(
         resolve_basis(basis)  # its parameters; the name was validated while parsing
     except ValueError as error:
         raise UserError(str(error)) from None
-    settings = Settings(basis, K, limit, rows, dtype, features, self_loops, lambda_max, device)
+    if serve:
+        rows = "all"
+    settings = Settings(
+        basis, K, limit, rows, dtype, features, self_loops, lambda_max, device, serve
+    )
     source = _open_source(dataset, root, limit, rows != "all", columns)
     chosen = plan_precompute(source, out, settings, engine)
     _print_plan(chosen, limit)
@@ -202,6 +215,8 @@ def _print_plan(plan: "Plan", memory: int) -> None:
         f"{plan.num_rows:,} rows of {plan.K + 1} × {plan.num_features} values: "
         f"{_size(plan.store_bytes)}",
     )
+    if plan.graph_bytes:
+        table.add_row("graph kept", f"{_size(plan.graph_bytes)} for serving")
     table.add_row("disk", f"{_size(plan.disk_bytes)} at peak, {_size(plan.free_bytes)} free")
     table.add_row("traffic", f"{_size(plan.read_bytes)} read, {_size(plan.written_bytes)} written")
     table.add_row("time", f"about {duration(max(plan.seconds, 1))}, from a short calibration")

@@ -37,6 +37,11 @@ class LargeGraph:
     metric: str = "auto"
     registered_name: str = ""
     """The data set that it was opened as; empty for a graph of the user."""
+    feature_names: list[str] | None = None
+    node_ids: None = None
+    """The ids of such a graph are the numbers of its nodes."""
+    feature_encoding: None = None
+    """All features of such a graph are numbers."""
 
     @property
     def num_entries(self) -> int:

@@ -11,11 +11,15 @@ data flows through these modules:
    ``disk_backend.py``, on disk; ``executors.py``: blocks in this process or on Ray;
 5. ``assemble_rows.py``: rows from blocks; ``store.py``: the files of a store (``manifest.py``,
    ``file_format.py``);
-6. ``row_loader.py``: row batches for training; ``new_node_terms.py``: rows of new nodes.
+6. ``row_loader.py``: row batches for training;
+7. ``new_node_terms.py``: rows of nodes that are added to a graph in memory; ``attached_terms.py``:
+   rows of nodes that are attached to a store (``stored_graph.py``, ``stored_ids.py``,
+   ``extended_graph.py``, ``indicator_walks.py``).
 
 :class:`StoreWriter` and :func:`write_store` write rows, :meth:`Store.rows` reads them.
 """
 
+from nfgnn.store.attached_terms import attached_terms
 from nfgnn.store.machine_speed import Speed
 from nfgnn.store.manifest import Manifest
 from nfgnn.store.memory_budget import parse_memory, resident_bytes, return_freed_memory
@@ -25,6 +29,7 @@ from nfgnn.store.precompute import plan_precompute, precompute
 from nfgnn.store.row_loader import Batch, MemoryRows, RowLoader, RowSource, stream_seed
 from nfgnn.store.source import MemorySource, Report, Source
 from nfgnn.store.store import Store, StoreWriter, is_store, verify_store, write_store
+from nfgnn.store.stored_graph import StoredGraph
 
 __all__ = [
     "Batch",
@@ -41,6 +46,8 @@ __all__ = [
     "Speed",
     "Store",
     "StoreWriter",
+    "StoredGraph",
+    "attached_terms",
     "is_store",
     "make_plan",
     "parse_memory",

@@ -6,14 +6,19 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from nfgnn.data import TableEncoding
 from nfgnn.errors import UserError
 from nfgnn.spectral import resolve_basis
 from nfgnn.store.file_format import DTYPES, write_json
 from nfgnn.store.source import MASKS
+from nfgnn.store.stored_graph import GRAPH_FILES
+from nfgnn.store.stored_ids import ID_FILES
 
-FORMAT = 1
+FORMAT = 2
+"""Format 2 adds ids, the graph and the columns of features; stores without them have format 1."""
 KIND = "nfgnn store"
 _CHECKSUM = "checksum"
+_OPTIONAL = ("feature_scaling", "feature_names", "feature_encoding")
 _TYPES: dict[Any, tuple[type, ...]] = {
     int: (int,),
     bool: (bool,),
@@ -67,7 +72,11 @@ class Manifest:
     """For each block of ``terms.npy``, the checksum of a sample of it; none in older stores."""
     registered_name: str = ""
     """The registered data set that the graph is; empty for a graph of the user."""
-    format: int = FORMAT
+    feature_names: list[str] | None = None
+    """Names of the features of a store with a graph; omitted without them."""
+    feature_encoding: list[dict[str, Any]] | None = None
+    """How columns of the users' tables become features; omitted for plain numbers."""
+    format: int = 1
     kind: str = KIND
 
     @property
@@ -78,8 +87,9 @@ class Manifest:
     def save(self, folder: Path) -> None:
         """Write the manifest. It is written last: a store with a manifest is complete."""
         content = asdict(self)
-        if self.feature_scaling is None:
-            del content["feature_scaling"]
+        for name in _OPTIONAL:
+            if content[name] is None:
+                del content[name]
         write_json(folder / FILE, {**content, _CHECKSUM: _digest(content)})
 
     @classmethod
@@ -99,7 +109,7 @@ class Manifest:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             version = content["format"]
-            if version == FORMAT:
+            if version in (1, FORMAT):
                 return cls._parse(content)
         except (ValueError, KeyError, TypeError, OSError, RecursionError) as error:
             raise UserError(
@@ -119,7 +129,7 @@ class Manifest:
             raise ValueError("its checksum differs")
         # In older stores the name of the graph selects the preset, as it did then.
         old = {"samples": [], "kind": KIND, "registered_name": content["dataset"]}
-        content = {"feature_scaling": None, **old, **content}
+        content = {**dict.fromkeys(_OPTIONAL), **old, **content}
         manifest = cls(**{item.name: content[item.name] for item in fields(cls)})
         for item in fields(cls):
             allowed = _TYPES.get(item.type, (object,))
@@ -127,6 +137,24 @@ class Manifest:
                 raise ValueError(f"{item.name} = {content[item.name]!r} has another type")
         manifest._validate()
         return manifest
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether the ids of the nodes are not their numbers."""
+        return set(ID_FILES) <= self.checksums.keys()
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether new nodes can be attached to the store."""
+        return GRAPH_FILES[0] in self.checksums
+
+    def _possible_files(self) -> list[set[str]]:
+        """Return the sets of arrays that a store can consist of."""
+        rows = {"terms", "nodes", "y", *self.masks}
+        possible = []
+        for graph in ((), GRAPH_FILES, GRAPH_FILES[:-1]):
+            possible += [rows.union(graph), rows.union(graph, ID_FILES)]
+        return possible
 
     def _validate(self) -> None:
         """Raise :class:`ValueError` for values that no store has."""
@@ -140,14 +168,34 @@ class Manifest:
             "masks": set(self.masks) <= set(MASKS),
             "class_names": len(set(map(str, self.class_names))) == self.num_classes
             and all(isinstance(name, str) for name in self.class_names),
-            "checksums": set(self.checksums) == {"terms", "nodes", "y", *self.masks}
+            "checksums": set(self.checksums) in self._possible_files()
             and all(isinstance(found, list) for found in self.checksums.values())
             and len(self.checksums["terms"]) == blocks,
+            "graph": not self.has_graph or self.num_rows == self.num_nodes,
+            "features": _are_features(self),
             "samples": isinstance(self.samples, list) and len(self.samples) in (0, blocks),
         }
         wrong = [name for name, right in checks.items() if not right]
         if wrong:
             raise ValueError(f"{', '.join(wrong)}: not those of a store")
+
+
+def _are_features(manifest: Manifest) -> bool:
+    """Whether the names and the encoding of the features are possible."""
+    names = manifest.feature_names
+    if names is not None and not (isinstance(names, list) and all(map(_is_text, names))):
+        return False
+    if manifest.feature_encoding is None:
+        return True
+    try:
+        TableEncoding.from_json(manifest.feature_encoding)
+    except (TypeError, KeyError, ValueError):
+        return False
+    return True
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _is_basis(name: str) -> bool:

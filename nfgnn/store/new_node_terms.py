@@ -11,6 +11,7 @@ shorter than the one before. The result equals that of recomputing the whole ext
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -85,17 +86,55 @@ class NewNodes:
         return source[order], target[order], pair_weight.repeat(2)[order]
 
 
+class ExistingGraph(Protocol):
+    """A graph that new nodes are added to, without self-loops."""
+
+    @property
+    def num_nodes(self) -> int: ...
+    def edges(self, nodes: Tensor) -> Edges:
+        """Return all edges of some nodes."""
+
+    def degree(self, nodes: Tensor) -> Tensor:
+        """Return the weighted degrees of some nodes in float64."""
+
+
+class _MemoryGraph:
+    """The edges of an operator in memory."""
+
+    def __init__(self, operator: ScaledLaplacian) -> None:
+        self.operator = operator
+        self.num_nodes = operator.num_nodes
+
+    def edges(self, nodes: Tensor) -> Edges:
+        operator = self.operator
+        first = operator.indptr[nodes].long()
+        row, entry = _ranges(first, operator.indptr[nodes + 1].long() - first)
+        if operator.weight is None:
+            weight = torch.ones(entry.numel(), dtype=torch.float64)
+        else:
+            weight = operator.weight[entry].double()
+        return Edges(row, operator.indices[entry].long(), weight)
+
+    def degree(self, nodes: Tensor) -> Tensor:
+        operator = self.operator
+        if operator.weight is None:
+            return (operator.indptr[nodes + 1] - operator.indptr[nodes]).double()
+        edges = self.edges(nodes)
+        degree = torch.zeros(nodes.numel(), dtype=torch.float64)
+        return degree.scatter_add_(0, edges.row, edges.weight)
+
+
 class _ExtendedGraph:
     """The existing graph together with the new nodes."""
 
-    def __init__(self, graph: ScaledLaplacian, new: NewNodes) -> None:
+    def __init__(self, graph: ExistingGraph, new: NewNodes) -> None:
         self.graph = graph
         self.source, self.target, self.weight = new.directed_edges(graph.num_nodes)
 
     def edges(self, nodes: Tensor) -> Edges:
         """Return all edges of some nodes."""
         existing = (nodes < self.graph.num_nodes).nonzero().flatten()
-        old = self._existing_edges(nodes[existing])
+        old = self.graph.edges(nodes[existing])
         start, stop = self._added(nodes)
         added_row, entry = _ranges(start, stop - start)
         row = torch.cat([existing[old.row], added_row])
@@ -110,7 +149,7 @@ class _ExtendedGraph:
         sums = torch.cat([self.weight.new_zeros(1), self.weight.cumsum(0)])
         degree = sums[stop] - sums[start]
         existing = nodes < self.graph.num_nodes
-        degree[existing] += self._existing_degree(nodes[existing])
+        degree[existing] += self.graph.degree(nodes[existing])
         return degree
 
     def _added(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
@@ -119,25 +158,9 @@ class _ExtendedGraph:
         stop = torch.searchsorted(self.source, nodes, right=True)
         return start, stop
 
-    def _existing_edges(self, nodes: Tensor) -> Edges:
-        first = self.graph.indptr[nodes].long()
-        row, entry = _ranges(first, self.graph.indptr[nodes + 1].long() - first)
-        if self.graph.weight is None:
-            weight = torch.ones(entry.numel(), dtype=torch.float64)
-        else:
-            weight = self.graph.weight[entry].double()
-        return Edges(row, self.graph.indices[entry].long(), weight)
-
-    def _existing_degree(self, nodes: Tensor) -> Tensor:
-        if self.graph.weight is None:
-            return (self.graph.indptr[nodes + 1] - self.graph.indptr[nodes]).double()
-        edges = self._existing_edges(nodes)
-        degree = torch.zeros(nodes.numel(), dtype=torch.float64)
-        return degree.scatter_add_(0, edges.row, edges.weight)
-
 
 def terms_of_new_nodes(
-    graph: ScaledLaplacian,
+    graph: ScaledLaplacian | ExistingGraph,
     features: Features,
     new: NewNodes,
     basis: Basis,
@@ -148,7 +171,7 @@ def terms_of_new_nodes(
     r"""Return the rows of new nodes in the terms :math:`p_k(\tilde L) X` of the extended graph.
 
     Args:
-        graph: the existing graph, from :func:`~nfgnn.spectral.scaled_laplacian` without self-loops.
+        graph: the existing graph without self-loops; of an operator, only the edges are used.
         features: returns features of nodes of the existing graph.
         new: the new nodes; ``new.x`` is scaled like ``features``.
         basis, K, self_loops, lambda_max: how the terms of the model are computed.
@@ -157,6 +180,8 @@ def terms_of_new_nodes(
         Terms ``[m, K + 1, features]``.
     """
     m = new.x.shape[0]
+    if isinstance(graph, ScaledLaplacian):
+        graph = _MemoryGraph(graph)
     extended = _ExtendedGraph(graph, new)
     ball = torch.arange(graph.num_nodes, graph.num_nodes + m)
     shell = ball

@@ -36,6 +36,8 @@ class Settings:
     self_loops: bool = False
     lambda_max: float = 2.0
     device: str = "cpu"
+    serve: bool = False
+    """Whether the store keeps the graph, so that new nodes can be attached to it."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Plan:
     written_bytes: int
     seconds: float
     free_bytes: int
+    graph_bytes: int = 0
+    """Bytes of the graph that a store for serving keeps."""
 
     @property
     def bounds(self) -> list[int]:
@@ -134,6 +138,7 @@ def make_plan(
         read += blocks * graph
     sorting = 12 * m + 8 * n
     computing = graph + 4 * n * f + scratch + store
+    kept = graph if settings.serve else 0
     return Plan(
         cut=cut,
         device="cuda" if cut == "device" else "cpu",
@@ -145,12 +150,13 @@ def make_plan(
         width=width,
         stream_entries=budget.stream_entries,
         memory_bytes=budget.peak(cut, width),
-        disk_bytes=max(sorting, computing, 2 * store),
+        disk_bytes=max(sorting, computing, 2 * store + kept),
         store_bytes=store,
         read_bytes=read,
         written_bytes=written,
         seconds=products * speed.product(m, n, width, cut) + speed.rest(m, read, written),
         free_bytes=shutil.disk_usage(existing_parent(out)).free,
+        graph_bytes=kept,
     )
 
 

@@ -28,12 +28,14 @@ from nfgnn.store.memory_budget import remaining_memory, resident_bytes, return_f
 from nfgnn.store.plan import Plan, Settings, make_plan
 from nfgnn.store.source import MASKS, Report, Source
 from nfgnn.store.store import Store
+from nfgnn.store.stored_graph import GRAPH_FILES
+from nfgnn.store.stored_ids import ID_FILES, id_arrays
 from nfgnn.store.workspace import Workspace
 
 _SORT_SHARE = 0.8  # of the remaining memory, for sorting the edges
 _SCALING_SHARE = 0.25  # the same for scaling the features
 _STORE_NAMES = re.compile(
-    rf"{WORK}|(terms|nodes|y|{'|'.join(MASKS)})\.npy|{re.escape(FILE)}"
+    rf"{WORK}|(terms|nodes|y|{'|'.join((*MASKS, *GRAPH_FILES, *ID_FILES))})\.npy|{re.escape(FILE)}"
     rf"|\.{re.escape(FILE)}\.[0-9a-f]{{16}}\.partial"
 )
 
@@ -77,6 +79,7 @@ def precompute(
         overwrite: replace a store, or unfinished work, of another graph or with other settings. A
             store is replaced when the new one is complete.
     """
+    _validate(settings)
     executor = make_executor(engine, address, say)
     return_freed_memory()
     folder = Path(out)
@@ -255,18 +258,23 @@ def _refuse_other_work(folder: Path) -> None:
 
 def _finish(source: Source, workspace: Workspace, folder: Path, report: Report) -> Store:
     """Assemble the rows, complete the store and delete the workspace."""
+    settings = workspace.settings
+    if settings.serve:
+        _keep_graph(workspace.graph, folder)
     # The graph and the features are not needed any more; the rows need the space.
     shutil.rmtree(workspace.graph, ignore_errors=True)
     for block in range(workspace.plan.blocks):
         workspace.features_file(block).unlink(missing_ok=True)
     nodes = workspace.nodes.numpy()
-    settings = workspace.settings
+    ids = None if source.node_ids is None else id_arrays(np.asarray(source.node_ids)[nodes], nodes)
     with open_writer(workspace, folder) as writer:
         assemble_rows(workspace, writer, report)
         store = writer.finish(
             nodes,
             source.y[nodes],
             {name: mask[nodes] for name, mask in source.masks.items()},
+            ids=ids or {},
+            graph=settings.serve,
             num_nodes=source.num_nodes,
             scaling=read_scaling(workspace),
             class_names=source.class_names,
@@ -278,12 +286,24 @@ def _finish(source: Source, workspace: Workspace, folder: Path, report: Report) 
             metric=source.metric,
             source=source.source,
             fingerprint=workspace.fingerprint,
+            feature_names=source.feature_names if settings.serve else None,
+            feature_encoding=source.feature_encoding if settings.serve else None,
         )
     shutil.rmtree(workspace.folder, ignore_errors=True)
     return store
 
 
+def _keep_graph(graph: Path, folder: Path) -> None:
+    """Move the files of the graph into the store; an interrupted call may have moved some."""
+    for name in GRAPH_FILES:
+        file = graph / f"{name}.npy"
+        if file.is_file():
+            file.replace(folder / file.name)
+
+
 def _validate(settings: Settings) -> None:
+    if settings.serve and settings.rows != "all":
+        raise UserError("--serve needs the terms of all nodes: use it with --rows all")
     if settings.rows not in ("labelled", "all"):
         raise UserError(f"unknown --rows {settings.rows}: choose labelled or all")
     if settings.dtype not in DTYPES:
@@ -319,5 +339,7 @@ def _fingerprint(source: Source, settings: Settings) -> str:
     # Memory and device determine how the work is done, not its result.
     del content["memory"]
     del content["device"]
+    if not settings.serve:
+        del content["serve"]  # stores of older versions do not know it
     text = json.dumps([source.fingerprint, content], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

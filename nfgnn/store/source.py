@@ -3,13 +3,14 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from nfgnn.data import TableEncoding
 from nfgnn.npyfile import NpyFile
 from nfgnn.spectral import scaled_laplacian
 
@@ -54,6 +55,14 @@ class Source(Protocol):
     @property
     def masks(self) -> dict[str, np.ndarray]: ...
     @property
+    def node_ids(self) -> Any:
+        """The users' ids of the nodes; ``None`` if they are the numbers of the nodes."""
+
+    @property
+    def feature_names(self) -> list[str] | None: ...
+    @property
+    def feature_encoding(self) -> TableEncoding | None: ...
+    @property
     def features(self) -> Callable[[int], Iterator[np.ndarray]]:
         """Returns the features as float32 blocks of at most the given number of rows."""
 
@@ -87,6 +96,9 @@ class MemorySource:
         for key in MASKS:
             if data.get(key) is not None:
                 self.masks[key] = data[key].numpy()
+        self.node_ids = data.get("node_ids")
+        self.feature_names: list[str] | None = data.get("feature_names") or None
+        self.feature_encoding: TableEncoding | None = data.get("feature_encoding")
         self.fingerprint = self._fingerprint()
 
     def features(self, rows: int) -> Iterator[np.ndarray]:

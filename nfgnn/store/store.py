@@ -4,6 +4,10 @@ A store is a folder with these files:
 
 - ``terms.npy`` ``[rows, K + 1, features]``: a row is contiguous, so reading one costs one seek;
 - ``nodes.npy``, ``y.npy`` and the masks of the dataset: one entry per row;
+- ``id_text.npy``, ``id_start.npy`` and ``id_order.npy``: the users' ids of the rows, unless these
+  are the numbers of the nodes (:class:`StoredIds`);
+- ``indptr.npy``, ``indices.npy``, ``scale.npy`` and ``weight.npy``: the graph, in a store that new
+  nodes can be attached to (:class:`StoredGraph`);
 - ``manifest.json``: the settings that the terms were computed with, and checksums of all files.
 
 :class:`StoreWriter` writes a store block by block, :class:`Store` reads rows of it.
@@ -11,7 +15,7 @@ A store is a folder with these files:
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
@@ -21,10 +25,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data import FeatureScaling, registered_name
+from nfgnn.data import FeatureScaling, TableEncoding, registered_name
 from nfgnn.errors import UserError
 from nfgnn.files import sync_file
 from nfgnn.npyfile import NpyFile, disk_full
+from nfgnn.spectral import resolve_basis
+from nfgnn.store.attached_terms import attached_terms
 from nfgnn.store.file_format import (
     DTYPES,
     as_list,
@@ -35,12 +41,25 @@ from nfgnn.store.file_format import (
     sample,
     sample_spans,
 )
-from nfgnn.store.manifest import FILE, WORK, Manifest
+from nfgnn.store.manifest import FILE, FORMAT, WORK, Manifest
+from nfgnn.store.new_node_terms import NewNodes
 from nfgnn.store.source import MASKS
+from nfgnn.store.stored_graph import GRAPH_FILES, StoredGraph
+from nfgnn.store.stored_ids import ID_FILES, StoredIds
 
 Verify = Literal["sizes", "sampled", "checksums"]
 _FULL_BYTES = 2**22  # terms of at most this size are always verified in full
 _MAX_BLOCKS = 64  # whose samples are verified on opening
+_OTHER_ARRAYS: dict[str, tuple[type[np.generic], int | None]] = {
+    "indptr": (np.int64, 1),
+    "indices": (np.int32, None),
+    "scale": (np.float64, 0),
+    "weight": (np.float64, None),
+    "id_text": (np.uint8, None),
+    "id_start": (np.int64, 1),
+    "id_order": (np.int64, 0),
+}
+"""Type of an array, and how many entries it has more than there are rows; ``None`` for any."""
 _REMEDY = "precompute the store again, or restore the file from a copy"
 
 
@@ -77,7 +96,8 @@ class Store:
         array = self._map(name)
         if verify == "sizes":
             return
-        small = name != "terms" or array.nbytes <= _FULL_BYTES
+        large = name in ("terms", *GRAPH_FILES, *ID_FILES)
+        small = not large or array.nbytes <= _FULL_BYTES
         if small or verify == "checksums":
             self._verify_checksums(name)
         if name == "terms":
@@ -99,11 +119,59 @@ class Store:
         """The label of every row, -1 for unlabelled nodes."""
         return self._load("y")
 
+    @cached_property
+    def ids(self) -> StoredIds | None:
+        """The users' ids of the rows; ``None`` if they are the numbers of the nodes."""
+        if not self.manifest.has_ids:
+            return None
+        return StoredIds(*(self._map(name) for name in ID_FILES))
+
+    @cached_property
+    def graph(self) -> StoredGraph:
+        """The graph, memory-mapped, of a store that was computed with ``--serve``."""
+        if not self.manifest.has_graph:
+            raise UserError(
+                f"{self.path} does not hold the graph, so no nodes can be attached to it: compute "
+                "it with `nfgnn precompute --serve`"
+            )
+        weighted = "weight" in self.manifest.checksums
+        return StoredGraph(
+            self._map("indptr"),
+            self._map("indices"),
+            self._map("scale"),
+            self._map("weight") if weighted else None,
+            self.manifest.self_loops,
+            str(self.path),
+        )
+
+    def find(self, ids: Sequence[str]) -> np.ndarray:
+        """Return the rows of ids, -1 for unknown ids. Numbers are given as text, too."""
+        if self.ids is not None:
+            return self.ids.find(ids)
+        numbers = [int(name) if _is_number(name) else -1 for name in ids]
+        wanted = np.array(numbers, dtype=np.int64)
+        nodes = self.nodes.numpy()
+        rows = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
+        return np.where(nodes[rows] == wanted, rows, -1)
+
     def rows(self, index: Tensor | np.ndarray | slice) -> Tensor:
         """Return the terms of some rows in float32, ``[b, K + 1, num_features]``."""
         if isinstance(index, Tensor):
             index = index.cpu().numpy()
         return DTYPES[self.manifest.dtype].decode(np.array(self.terms[index]))
+
+    def attach(self, new: NewNodes, tolerance: float = 1e-6) -> Tensor:
+        """Return the rows of new nodes in the extended graph, ``[m, K + 1, num_features]``.
+
+        Only the neighbourhood of the new nodes is read. The store does not change.
+
+        Args:
+            new: the new nodes, with features that are scaled by :attr:`scaling`.
+            tolerance: see :func:`~nfgnn.store.attached_terms`.
+        """
+        m = self.manifest
+        basis = resolve_basis(m.basis)
+        return attached_terms(self.graph, self.rows, new, basis, m.K, m.lambda_max, tolerance)
 
     def labels(self) -> Data:
         """Return labels and masks of the rows, as a graph without edges.
@@ -121,7 +189,11 @@ class Store:
         data.registered_name = manifest.registered_name or None
         data.metric = manifest.metric
         data.registered = registered_name(manifest.source) is not None
-        data.node_ids = self.nodes.numpy()
+        data.node_ids = self.nodes.numpy() if self.ids is None else self.ids.all()
+        if manifest.feature_names:
+            data.feature_names = manifest.feature_names
+        if manifest.feature_encoding:
+            data.feature_encoding = TableEncoding.from_json(manifest.feature_encoding)
         data.rows = self
         return data
 
@@ -156,15 +228,22 @@ class Store:
         elif name in MASKS:
             shape = (*shape, *found[1:2])  # one column per split
             dtype = np.bool_
+        elif name in _OTHER_ARRAYS:
+            dtype, extra = _OTHER_ARRAYS[name]
+            shape = found[:1] if extra is None else (self.manifest.num_rows + extra,)
         if found != shape or found_dtype != dtype:
             raise UserError(
                 f"{path}: contains {found_dtype} {list(found)}, but the manifest says "
                 f"{np.dtype(dtype)} {list(shape)}; {_REMEDY}"
             )
-        # NumPy cannot map a mask without columns.
+        # NumPy cannot map an empty array.
+        if shape == (0,):
+            return np.empty(0, dtype)
         if 0 in shape:
             raise UserError(f"{path}: is empty; {_REMEDY}")
-        return np.memmap(path, dtype, "r", start, shape)
+        # A plain array over the map is indexed much faster than the map itself.
+        mapped: np.ndarray = np.asarray(np.memmap(path, dtype, "r", start, shape))
+        return mapped
 
     def _file(self, name: str) -> Path:
         return self.path / f"{name}.npy"
@@ -232,6 +311,10 @@ class Store:
                 f"{self._file(name)}: has labels outside of the {manifest.num_classes} classes; "
                 f"{_REMEDY}"
             )
+        if name == "id_start" or name == "indptr":
+            other = "id_text" if name == "id_start" else "indices"
+            if array[0] != 0 or array[-1] != len(self._map(other)):
+                raise UserError(f"{self._file(name)}: does not fit {other}.npy; {_REMEDY}")
         if name == "nodes":
             inside = array[0] >= 0 and array[-1] < manifest.num_nodes
             if not inside or bool((array[1:] <= array[:-1]).any()):
@@ -259,6 +342,8 @@ class Description(TypedDict, total=False):
     metric: str
     source: str
     fingerprint: str
+    feature_names: list[str] | None
+    feature_encoding: TableEncoding | None
 
 
 class StoreWriter:
@@ -306,12 +391,23 @@ class StoreWriter:
         nodes: np.ndarray,
         y: np.ndarray,
         masks: Mapping[str, np.ndarray],
+        ids: Mapping[str, np.ndarray] | None = None,
+        graph: bool = False,
         **about: Unpack[Description],
     ) -> Store:
-        """Write nodes, labels, masks and the manifest, and open the store."""
+        """Write nodes, labels, masks, ids and the manifest, and open the store.
+
+        Args:
+            nodes: the node of every row.
+            y: the label of every row.
+            masks: the masks of the dataset.
+            ids: arrays of the users' ids, from :func:`~nfgnn.store.stored_ids.id_arrays`.
+            graph: whether the folder holds the files of a graph, which belong to the store.
+            **about: fields of the manifest.
+        """
         self._file.finish()
         checksums = {"terms": self.checksums}
-        columns = {"nodes": nodes.astype(np.int64), "y": y.astype(np.int64), **masks}
+        columns = {"nodes": nodes.astype(np.int64), "y": y.astype(np.int64), **masks, **(ids or {})}
         for name, column in columns.items():
             path = self.folder / f"{name}.npy"
             try:
@@ -320,6 +416,11 @@ class StoreWriter:
             except OSError as error:
                 raise disk_full(error, path) from None
             checksums[name] = file_checksums(path)
+        for name in GRAPH_FILES:
+            path = self.folder / f"{name}.npy"
+            if graph and path.is_file():
+                checksums[name] = file_checksums(path)
+        encoding = about.get("feature_encoding")
         rows, orders, features = self.shape
         scaling = about.get("scaling") or FeatureScaling("raw")
         classes = about.get("class_names") or [str(c) for c in range(int(y.max()) + 1)]
@@ -347,6 +448,9 @@ class StoreWriter:
             checksums=checksums,
             samples=self._samples(),
             registered_name=about.get("registered_name", ""),
+            feature_names=about.get("feature_names"),
+            feature_encoding=None if encoding is None else encoding.to_json(),
+            format=FORMAT if graph or ids else 1,
         )
         manifest.save(self.folder)
         sync_file(self.folder)
@@ -357,6 +461,11 @@ class StoreWriter:
         terms: np.ndarray = np.load(self.folder / "terms.npy", mmap_mode="r", allow_pickle=False)
         starts = range(0, len(terms), self.block_rows)
         return [checksum(sample(terms[first : first + self.block_rows])) for first in starts]
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a number of a node as Python prints it."""
+    return text.isascii() and text.isdigit() and (text == "0" or text[0] != "0") and len(text) < 19
 
 
 def _further_tensors(scaling: FeatureScaling) -> dict[str, list[Any]] | None:
