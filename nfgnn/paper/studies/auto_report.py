@@ -219,7 +219,7 @@ def write_auto_report(records: Sequence[EvaluationRecord], out: Path, seconds: f
     atomic_write(path, markdown(graphs, records, targets, seconds))
     atomic_write(out / f"{NAME}.csv", values_csv(records))
     paths = [path, out / f"{NAME}.csv"]
-    return paths + save(draw_budgets(records, graphs), out / "figures", FIGURE, FORMATS)
+    return paths + save(draw_budgets(records), out / "figures", FIGURE, FORMATS)
 
 
 def markdown(
@@ -237,7 +237,7 @@ def markdown(
     lines += ["", "## Average rank", "", _RANKS, *_rank_table(graphs)]
     budgets = _budgets(records)
     if len(budgets) > 1:
-        lines += ["", "## Quality against budget", "", _BUDGETS, *_budget_table(records, graphs)]
+        lines += ["", "## Quality against budget", "", _BUDGETS, *_budget_table(records)]
     lines += ["", "## How it was made", "", *_how(graphs, records, seconds)]
     return "\n".join(lines) + "\n"
 
@@ -269,33 +269,34 @@ def _budgets(records: Sequence[EvaluationRecord]) -> list[float]:
     return sorted(seconds for seconds in found if seconds is not None)
 
 
-def _gains(
-    records: Sequence[EvaluationRecord], graphs: Sequence[GraphScores]
-) -> dict[float, dict[str, dict[str, float]]]:
+def _gains(records: Sequence[EvaluationRecord]) -> dict[float, dict[str, dict[str, float]]]:
     """Return points above the best default by budget, method and graph.
 
-    Only graphs that were searched with every budget count, so that budgets can be compared.
+    Only graphs and seeds that were searched with every budget count, so that budgets can be
+    compared.
     """
-    best = {graph.graph: graph.scores[graph.best_default] for graph in graphs}
-    by_budget = {seconds: graph_scores(records, seconds) for seconds in _budgets(records)}
-    common = set(best)
-    for found in by_budget.values():
-        common &= {graph.graph for graph in found}
-    return {
-        seconds: {
-            method: {
-                graph.graph: graph.scores[method] - best[graph.graph]
-                for graph in found
-                if graph.graph in common
+    budgets = _budgets(records)
+    compared = []
+    for column in evaluation_columns():
+        of_graph = [record for record in records if record.graph == column.name]
+        seeds = {record.seed for record in of_graph}
+        for seconds in budgets:
+            searches = [r for r in of_graph if r.task.seconds == seconds and r.method == AUTO]
+            seeds &= {record.seed for record in searches}
+        compared += [record for record in of_graph if record.seed in seeds]
+    gains: dict[float, dict[str, dict[str, float]]] = {}
+    for seconds in budgets:
+        graphs = graph_scores(compared, seconds)
+        gains[seconds] = {}
+        for method in (AUTO, SINGLE):
+            gains[seconds][method] = {
+                graph.graph: graph.difference(graph.best_default, method) for graph in graphs
             }
-            for method in (AUTO, SINGLE)
-        }
-        for seconds, found in by_budget.items()
-    }
+    return gains
 
 
-def _budget_table(records: Sequence[EvaluationRecord], graphs: Sequence[GraphScores]) -> list[str]:
-    gains = _gains(records, graphs)
+def _budget_table(records: Sequence[EvaluationRecord]) -> list[str]:
+    gains = _gains(records)
     names = list(next(iter(gains.values()))[AUTO])
     heads = ["budget", AUTO, SINGLE, *names]
     lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
@@ -307,9 +308,9 @@ def _budget_table(records: Sequence[EvaluationRecord], graphs: Sequence[GraphSco
     return lines
 
 
-def draw_budgets(records: Sequence[EvaluationRecord], graphs: Sequence[GraphScores]) -> Any:
+def draw_budgets(records: Sequence[EvaluationRecord]) -> Any:
     """Return a figure of quality against budget, and of the time to the first answer."""
-    gains = _gains(records, graphs)
+    gains = _gains(records)
     with canvas() as plt:
         figure, axes = panels(plt, 2, width=3.4, height=2.6)
         quality, first = axes[0]
@@ -378,12 +379,14 @@ def _how(
     for column in evaluation_columns():
         if column.name not in evaluated:
             lines.append(f"- Missing: {column.name} has no result of auto or of the defaults")
+    for method in (TUNE, *MODELS):
+        absent = [g.graph for g in graphs if method not in (*g.scores, *g.failed)]
+        if absent:
+            on = "any graph" if len(absent) == len(graphs) else ", ".join(absent)
+            lines.append(f"- Missing: {method} has no result on {on}")
     for graph in graphs:
         if graph.seeds < len(SEEDS):
             lines.append(f"- Missing: {graph.graph} has {graph.seeds} of {len(SEEDS)} seeds")
-        absent = [m for m in (TUNE, *MODELS) if m not in (*graph.scores, *graph.failed)]
-        if absent:
-            lines.append(f"- Missing: {graph.graph} has no result of {', '.join(absent)}")
         if graph.failed:
             lines.append(f"- {graph.graph} cannot be trained with {', '.join(graph.failed)}")
     return lines
@@ -421,5 +424,6 @@ The best default is the model with the highest mean on the test nodes, which no 
 """
 _RANKS = """Mean rank over the graphs. A method without a result on a graph ranks last there.
 """
-_BUDGETS = """Points above the best default: means over graphs, then every graph for `auto`.
+_BUDGETS = """Points above the best default: means over graphs, then every graph for `auto`. Only
+seeds that were searched with every budget count.
 """
