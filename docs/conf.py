@@ -17,10 +17,13 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "sphinx.ext.viewcode",
     "generated_content",
 ]
+# Highlighting every source file takes as long as all the rest, so the test goes without.
+if "without_sources" not in tags:  # noqa: F821 - Sphinx defines it
+    extensions.append("sphinx.ext.viewcode")
 exclude_patterns = ["_build"]
 
 gallery_examples = "*.py"
@@ -38,6 +41,7 @@ mathjax_path = "tex-svg.js"
 
 # Without this, every page copies the entries of all objects for its navigation.
 toc_object_entries = False
+autosummary_generate = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_default_options = {"members": True}

@@ -2,15 +2,20 @@
 
 Before training the filters are equal, because an initial filter is a frequency response that is
 projected onto the basis. Afterwards they differ, because gradient descent takes different paths.
+Writes ``bases.png``.
 """
 
 import torch
+from matplotlib.figure import Figure
 
 from nfgnn import NFConv, NodeClassifier, load_dataset, split
 from nfgnn.spectral import BASES
 
 data = split(load_dataset("mixed", num_nodes=800), protocol="full", seed=0)
 t = torch.linspace(-1, 1, 201, dtype=torch.float64)  # t = 2λ/λ_max - 1
+
+figure = Figure(figsize=(8, 3.2), layout="constrained")
+before, after = figure.subplots(1, 2)
 
 print("basis        start: response at λ = 0, 1, 2     test %   epochs")
 for name in BASES:
@@ -20,3 +25,12 @@ for name in BASES:
     clf = NodeClassifier("NFGNN", basis=name, K=5, alpha=0.5, patience=60, seed=0).fit(data)
     values = "  ".join(f"{float(start[i]):.4f}" for i in (0, 100, 200))
     print(f"{name:12} {values:32}   {100 * clf.score(data):.1f}     {clf.history_.epochs}")
+
+    frequencies, curves = clf.response(data)
+    before.plot(t + 1, start)
+    after.plot(frequencies, curves.mean(0), label=name)
+
+before.set(title="All bases start with the same filter", xlabel="frequency λ", ylabel="response")
+after.set(title="Mean filter of the nodes after training", xlabel="frequency λ")
+after.legend()
+figure.savefig("bases.png", dpi=120)

@@ -2,10 +2,11 @@
 
 A generated graph is divided into two halves, each with the edges between its own nodes. The model
 is trained on the first half. Then it predicts on the second half alone, and on the whole graph,
-where unseen nodes also have their edges to seen ones.
+where unseen nodes also have their edges to seen ones. Writes ``inductive.png``.
 """
 
 import torch
+from matplotlib.figure import Figure
 
 from nfgnn import NodeClassifier, load_dataset, split
 
@@ -17,12 +18,22 @@ unseen = load_dataset(whole.subgraph(~first))
 print(f"trained on {seen.num_nodes} nodes and {seen.num_edges // 2} edges")
 
 clf = NodeClassifier("NFGNN", K=5, alpha=0.5, seed=0).fit(seen)
-print(f"test nodes of the graph it was trained on     {100 * clf.score(seen):.1f} %")
-
 every_node = torch.ones(unseen.num_nodes, dtype=torch.bool)
-unseen_score = clf.score(unseen, every_node)
-print(f"another graph, {unseen.num_nodes} nodes never seen          {100 * unseen_score:.1f} %")
-print(f"the same nodes within the whole graph         {100 * clf.score(whole, ~first):.1f} %")
+scores = {
+    "test nodes of the training graph": clf.score(seen),
+    "another graph, nodes never seen": clf.score(unseen, every_node),
+    "the same nodes in the whole graph": clf.score(whole, ~first),
+}
+for name, score in scores.items():
+    print(f"{name:35} {100 * score:.1f} %")
+
+figure = Figure(figsize=(7, 2.2), layout="constrained")
+axes = figure.subplots()
+bars = axes.barh(list(scores), [100 * score for score in scores.values()], color="tab:blue")
+axes.bar_label(bars, fmt="%.1f", padding=3)
+axes.set(xlim=(0, 100), xlabel="accuracy, %", title="Seen and unseen nodes")
+axes.invert_yaxis()
+figure.savefig("inductive.png", dpi=120)
 
 clf.save("inductive-model")
 loaded = NodeClassifier.load("inductive-model")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from nfgnn.nn import MLP, NFGNN, NFConv, PolyConv, PolyGNN, ScalableNFGNN
     from nfgnn.training import NodeClassifier
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # torch says this of every sparse CSR tensor; all that is used of them here is covered by the tests.
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")

@@ -9,6 +9,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+import nfgnn
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -50,3 +52,12 @@ def test_the_lock_has_a_hash_for_every_package_and_the_versions_of_the_constrain
     constrained = pins("constraints.txt")
     for name in locked.keys() & constrained.keys():
         assert locked[name] == constrained[name]
+
+
+def test_all_files_state_the_same_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert nfgnn.__version__ == project["version"]
+    assert f"\nversion: {project['version']}\n" in citation
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## [{project['version']}]" in changelog

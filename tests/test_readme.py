@@ -49,6 +49,7 @@ PAGES = [
             "scalable-training",
             "layers",
             "extending",
+            "api",
             "cli",
             "settings",
             "models",

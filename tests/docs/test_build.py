@@ -14,10 +14,6 @@ from nfgnn.nn import MODELS
 from nfgnn.training.config import TrainingConfig
 
 DOCS = Path(__file__).parents[2] / "docs"
-# Without viewcode: highlighting every source file takes as long as all the rest.
-EXTENSIONS = (
-    "myst_parser,sphinx.ext.autodoc,sphinx.ext.mathjax,sphinx.ext.napoleon,generated_content"
-)
 EXAMPLE = "filters_of_nodes"
 
 
@@ -40,7 +36,7 @@ def test_the_site(tmp_path: Path) -> None:
     site = tmp_path / "html"
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
     # One example is enough here: tests/test_examples.py runs all of them.
-    command += ["-D", f"extensions={EXTENSIONS}", "-D", f"gallery_examples={EXAMPLE}.py"]
+    command += ["-t", "without_sources", "-D", f"gallery_examples={EXAMPLE}.py"]
     folders = ["-d", str(tmp_path / "doctrees"), str(DOCS), str(site)]
     result = subprocess.run([*command, *folders], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
