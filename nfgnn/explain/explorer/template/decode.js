@@ -71,6 +71,8 @@ function responseOf(filters, coefficients) {
 const count = (n) => n.toLocaleString("en-GB");
 const fixed = (x, digits = 3) => (Number.isFinite(x) ? x.toFixed(digits).replace("-", "−") : "–");
 const percent = (x) => (x === null || !Number.isFinite(x) ? "–" : `${(100 * x).toFixed(1)} %`);
+/** Keep a number and its percent sign on one line. */
+const unbroken = (text) => text.replaceAll(" %", "\u00a0%");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 
 function fill(element, attributes, children) {

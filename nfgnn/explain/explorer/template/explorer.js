@@ -35,11 +35,10 @@ function scroll(top) {
 /** The chosen node, or the most surprising one. */
 function showCurrent() {
   const i = look.current ?? look.suggested;
-  byId("surprising").hidden = !page.surprising.length;
-  showSurprising(i, byId("surprising-body"), choose);
+  markSurprising(i, byId("surprising-body"));
   byId("back").hidden = look.current === null;
   byId("node-kind").hidden = look.current !== null || i === null;
-  byId("node-reason").textContent = i === null ? "" : reasonOf(i);
+  byId("node-reason").textContent = i === null ? "" : unbroken(reasonOf(i));
   if (i !== null) showNode(i, byId("node-title"), byId("node-body"), choose);
   else {
     byId("node-title").textContent = "Node";
@@ -63,11 +62,13 @@ const emphasiseClass = (c) => emphasise(c === null ? null : (i) => graph.label[i
 function select(test, name = "") {
   look.selection = test && Uint8Array.from({ length: graph.size }, (_, i) => Number(test(i)));
   look.selectionName = name;
-  const body = byId("selection-body");
+  const body = byId("selection-body"), focused = body.contains(document.activeElement);
+  emphasise(null); // the element under the pointer may be about to disappear
   body.classList.toggle("two", withFilters.length > 0);
   byId("selection-title").textContent = test ? "Selection" : "All nodes";
   if (test) showSelection(look.selection, name, body, { onStep: walk, onClear: () => select(null) });
   else showAll(body, { onClass: emphasiseClass, onSelect: select });
+  if (focused) body.focus({ preventScroll: true });
   showBins();
   map.redraw();
 }
@@ -178,7 +179,7 @@ function start() {
   ].join(" · ");
   showTiles();
   byId("insight").hidden = !page.filterSummary;
-  byId("insight").textContent = page.filterSummary;
+  byId("insight").textContent = unbroken(page.filterSummary);
   if (page.shown < page.numNodes) {
     byId("notice").hidden = false;
     byId("notice").textContent = `This page shows a sample of ${count(page.shown)} of ${count(page.numNodes)} nodes: the surprising nodes and others chosen at random. The map, the search and the selections refer to the sample; the intervals of homophily, their accuracies and the mean filters refer to all nodes.`;
@@ -197,6 +198,8 @@ function start() {
   byId("zoom-out").addEventListener("click", () => map.zoomBy(1 / 1.5));
   byId("zoom-fit").addEventListener("click", () => map.fit());
   byId("back").addEventListener("click", () => scroll(() => cameFrom));
+  byId("surprising").hidden = !page.surprising.length;
+  listSurprising(byId("surprising-body"), choose);
   showCurrent();
   placeNodes(look.layout);
   showLegend();

@@ -89,7 +89,8 @@ class NodeMap {
   y(i) { return this.base[2 * i + 1] * this.view.zoom + this.view.y; }
   visible(i) { return this.look.part === 0 || graph.part[i] === this.look.part; }
   radius() {
-    const plain = graph.size <= 600 ? 5 : graph.size <= 4000 ? 3.4 : graph.size <= 20000 ? 2.4 : 1.6;
+    const sizes = [[600, 5], [4000, 3.4], [20000, 2.4], [80000, 1.6], [Infinity, 1.1]];
+    const plain = sizes.find(([most]) => graph.size <= most)[1];
     const room = Math.sqrt((this.width * this.height) / 400000); // small on a phone
     return Math.min(9, plain * Math.sqrt(this.view.zoom) * Math.max(0.6, Math.min(1, room)));
   }
@@ -231,7 +232,8 @@ class NodeMap {
 
   zoomBy(factor, x, y) {
     const zoom = Math.max(1, Math.min(200, this.view.zoom * factor)), change = zoom / this.view.zoom;
-    const here = this.look.current, [cx, cy] = x !== undefined ? [x, y] : here !== null ? [this.x(here), this.y(here)] : [this.width / 2, this.height / 2];
+    const here = this.look.current ?? this.look.suggested;
+    const [cx, cy] = x !== undefined ? [x, y] : here !== null ? [this.x(here), this.y(here)] : [this.width / 2, this.height / 2];
     this.view = zoom === 1 ? { zoom, x: 0, y: 0 } : { zoom, x: cx - (cx - this.view.x) * change, y: cy - (cy - this.view.y) * change };
     if (x === undefined && here !== null) this.reveal(here, 0.25);
     this.redraw();
