@@ -287,34 +287,6 @@ def write(path: Path, name: str, result: dict[str, Any], text: str) -> None:
     (path / f"{name}.md").write_text(text)
 
 
-def plot(result: dict[str, Any], path: Path) -> None:
-    """A group of bars per graph, on a logarithmic scale."""
-    from nfgnn.explain import COLOURS, canvas
-
-    names = (PLAIN[0], "PyG GCN", "GCN", "NFGNN")
-    labels = ("plain message passing, Algorithm 1", "PyG, GCN", "nfgnn, GCN", "nfgnn, NFGNN")
-    with canvas() as plt:
-        figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
-        for i, (name, label) in enumerate(zip(names, labels)):
-            heights = [row["ms"][name] for row in result["rows"]]
-            places = [k + 0.2 * (i - 1.5) for k in range(len(heights))]
-            ax.bar(places, heights, 0.19, color=COLOURS[i], label=label)
-            for place, height in zip(places, heights):
-                ax.text(place, height * 1.08, f"{height:.3g}", ha="center", va="bottom", fontsize=6)
-        ax.set(
-            yscale="log",
-            ylabel="milliseconds per epoch",
-            title=f"Time of an epoch, {result['machine']}",
-        )
-        ax.set_xticks(
-            range(len(result["rows"])),
-            [f"{row['graph']}\n{row['nodes']:,} nodes" for row in result["rows"]],
-        )
-        ax.margins(y=0.18)
-        ax.legend(ncols=2)
-        figure.savefig(path)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
@@ -393,8 +365,6 @@ def main() -> None:
         notes.append(f"The pokec-sized graph is generated; its largest degree is {degree:,}.")
     write(arguments.out, name, result, markdown(result))
     print(markdown(result))
-    if graphs:
-        plot(result, arguments.out / f"epochs_{device}.png")
 
 
 if __name__ == "__main__":
