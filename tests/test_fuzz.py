@@ -1,13 +1,12 @@
 """The fuzzer finds no bug in a few cases, and recognises bugs."""
 
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fuzz.outcomes import Ended, Outcome, classify
+from helpers.forked_python import start_python
 
 REPOSITORY = Path(__file__).parents[1]
 CASES = 25
@@ -26,12 +25,14 @@ ENDED = Ended(
 )
 
 
-def test_no_case_fails() -> None:
+def test_no_case_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(REPOSITORY)
     # A process of its own: it forks, which a process with threads must not do.
-    command = [sys.executable, "-m", "tests.fuzz", "--cases", str(CASES), "--seed", "1"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
-    assert f"{CASES} cases" in done.stdout
+    output = tmp_path / "output.txt"
+    done = start_python("-m", "tests.fuzz", "--cases", str(CASES), "--seed", "1", output=output)
+    done.join()
+    assert done.exitcode == 0, output.read_text()[-4000:]
+    assert f"{CASES} cases" in output.read_text()
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,14 @@
 """The search for the best configurations of a graph."""
 
-import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 import torch
+from helpers.forked_python import start_python
 
 from nfgnn import NodeClassifier
 from nfgnn.auto.auto import AutoTask, search_graph, suitable_entries
@@ -123,13 +122,12 @@ def test_a_killed_search_continues_to_the_same_result(
     whole: tuple[Path, SearchOutcome], tmp_path: Path
 ) -> None:
     folder = tmp_path / "killed"
-    process = subprocess.Popen(
-        [sys.executable, __file__, str(folder)], env={**os.environ, "OMP_NUM_THREADS": "1"}
-    )
-    while process.poll() is None and len(list(folder.glob("runs/*/run.json"))) < 4:
+    process = start_python(__file__, str(folder))
+    while process.is_alive() and len(list(folder.glob("runs/*/run.json"))) < 4:
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     assert facts(search(folder, Budget(None, 30))) == facts(whole[1])
 
 

@@ -297,10 +297,8 @@ def test_the_home_folder_is_expanded() -> None:
         load_dataset("~nouser/x")
 
 
-@pytest.mark.parametrize("name", [r"g$\frac{$", "[bold]x]:smile:", "{0}%s["])
-def test_names_of_folders_are_printed_and_drawn_as_they_are(
-    call, tmp_path: Path, name: str
-) -> None:
+def test_names_of_folders_are_printed_and_drawn_as_they_are(call, tmp_path: Path) -> None:
+    name = r"g$\frac{$ [bold]x]:smile: {0}%s["
     write_template(tmp_path / name)
     folder = f"./{name}"
     status, out, err = call("train", folder, *QUICK)

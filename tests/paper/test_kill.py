@@ -1,13 +1,13 @@
 """A command that is killed without warning goes on, and ends as if nothing had happened."""
 
 import sqlite3
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from helpers.forked_python import start_python
 
 from nfgnn.cli import main
 
@@ -47,16 +47,14 @@ def rows(database: Path) -> int:
         return 0
 
 
-def kill_at(command: list[str], folder: Path, database: Path, count: int) -> None:
+def kill_at(command: list[str], database: Path, count: int) -> None:
     """Start the command and kill it as soon as there are ``count`` records."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "nfgnn", *command], cwd=folder, stdout=subprocess.DEVNULL
-    )
+    process = start_python("-m", "nfgnn", *command)
     while rows(database) < count:
-        assert process.poll() is None, "it ended before it could be killed"
+        assert process.is_alive(), "it ended before it could be killed"
         time.sleep(0.02)
     process.kill()
-    process.wait()
+    process.join()
 
 
 def finish(command: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +86,8 @@ def test_killed_and_resumed(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     struck, whole = tmp_path / "struck", tmp_path / "whole"
     for folder in (struck, whole):
         folder.mkdir()
-    kill_at(command, struck, struck / database, 4)
+    monkeypatch.chdir(struck)
+    kill_at(command, struck / database, 4)
     assert 4 <= rows(struck / database) < 9
     for folder in (struck, whole):
         finish(command, folder, monkeypatch)

@@ -3,13 +3,12 @@
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.forked_python import start_python
 
 from nfgnn.errors import UserError
 from nfgnn.training import Record, Records, RunConfig
@@ -72,9 +71,13 @@ for start in range(int(sys.argv[3]), int(sys.argv[3]) + 60, 10):
 
 
 def test_processes_that_write_at_once_lose_and_double_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", WRITER, str(tmp_path / "r.sqlite"), json.dumps(CONFIG)]
-    writers = [subprocess.Popen([*command, str(start)]) for start in (0, 30)]
-    assert [writer.wait() for writer in writers] == [0, 0]
+    script = tmp_path / "writer.py"
+    script.write_text(WRITER)
+    command = [str(script), str(tmp_path / "r.sqlite"), json.dumps(CONFIG)]
+    writers = [start_python(*command, str(start)) for start in (0, 30)]
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0, 0]
     with Records(tmp_path / "r.sqlite") as records:
         found = records.all()
     assert [r.seed for r in found] == list(range(90))

@@ -1,9 +1,5 @@
 """Training on rows: a plain second implementation, stores as graphs, interrupted runs."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from helpers.command_line import main_status
+from helpers.forked_python import start_python
 from helpers.small_stores import K, graph, small_store
 from torch import nn
 
@@ -239,14 +236,12 @@ def test_kill_minus_nine_at_any_moment_and_resume(
         "--resume",
         "--out",
     ]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "nfgnn", *command, "run"], stderr=subprocess.DEVNULL
-    )
-    while not list(tmp_path.glob(".run.partial/*.checkpoint")) and process.poll() is None:
+    process = start_python("-m", "nfgnn", *command, "run")
+    while not list(tmp_path.glob(".run.partial/*.checkpoint")) and process.is_alive():
         time.sleep(0.005)
     time.sleep(0.1)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.join()
     assert not (tmp_path / "run").exists()
     assert [main_status(*command, out) for out in ("run", "whole")] == [0, 0]
     for seed in ("seed-0", "seed-1"):

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import time
 import uuid
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.experiments import experiment
+from helpers.forked_python import start_python
 from helpers.small_stores import graph, small_store
 
 from nfgnn.cli import main
@@ -50,34 +50,23 @@ def test_workers_of_which_one_is_killed_equal_one_process(
     monkeypatch.chdir(tmp_path)
     mark = uuid.uuid4().hex
     environment = {
-        **os.environ,
         "RAY_USAGE_STATS_ENABLED": "0",
         "NFGNN_TEST_MARK": mark,
         "OMP_NUM_THREADS": "1",
         "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
     }
-    command = [
-        sys.executable,
-        "-m",
-        "nfgnn",
-        *COMMAND,
-        "--out",
-        "two",
-        "--engine",
-        "ray",
-        "--workers",
-        "2",
-    ]
-    with Path("log").open("w") as log:
-        driver = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        while not Path(".two.partial/seed-0.checkpoint").exists() and driver.poll() is None:
-            time.sleep(0.02)
-        victim = worker(mark)
-        assert victim is not None, Path("log").read_text()
-        os.kill(victim, signal.SIGKILL)
-        status = driver.wait(180)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    command = ["-m", "nfgnn", *COMMAND, "--out", "two", "--engine", "ray", "--workers", "2"]
+    driver = start_python(*command, output=Path("log"))
+    while not Path(".two.partial/seed-0.checkpoint").exists() and driver.is_alive():
+        time.sleep(0.02)
+    victim = worker(mark)
+    assert victim is not None, Path("log").read_text()
+    os.kill(victim, signal.SIGKILL)
+    driver.join(180)
     output = Path("log").read_text()
-    assert status == 0, output
+    assert driver.exitcode == 0, output
     assert "Ray: a local cluster, 1 node, 2 CPUs" in output
     assert sorted(p.name for p in tmp_path.iterdir()) == ["log", "store", "two"]
     monkeypatch.setattr(sys, "argv", ["nfgnn", *COMMAND, "--out", "one"])

@@ -1,11 +1,8 @@
 """Run folders: whole or not there, and resumed to the same numbers."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +13,7 @@ import torch
 from helpers.command_line import main_status
 from helpers.experiments import experiment as make_experiment
 from helpers.experiments import run_quietly
+from helpers.forked_python import start_python
 from safetensors.torch import load_file, save_file
 
 from nfgnn.data import load_dataset, split
@@ -137,16 +135,12 @@ def killed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
     def start_and_kill(runs: int, *arguments: str) -> None:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "nfgnn", *arguments],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        process = start_python("-m", "nfgnn", *arguments)
         finished = ".run.partial/seed-*/metrics.json"
-        while len(list(tmp_path.glob(finished))) < runs and process.poll() is None:
+        while len(list(tmp_path.glob(finished))) < runs and process.is_alive():
             time.sleep(0.02)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        process.kill()
+        process.join()
         assert not (tmp_path / "run").exists()
 
     return start_and_kill
