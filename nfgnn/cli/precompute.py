@@ -89,6 +89,14 @@ def precompute(
             help="Assumed largest eigenvalue of the Laplacian.", rich_help_panel=options.MODEL
         ),
     ] = 2.0,
+    sketch: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Columns of a sketch of the adjacency matrix to store with every row; 0 for none.",
+            rich_help_panel=options.MODEL,
+        ),
+    ] = 0,
     engine: options.Engine = "local",
     ray_address: options.RayAddress = None,
     import_: options.Import = None,
@@ -143,7 +151,7 @@ def precompute(
     if serve:
         rows = "all"
     settings = Settings(
-        basis, K, limit, rows, dtype, features, self_loops, lambda_max, device, serve
+        basis, K, limit, rows, dtype, features, self_loops, lambda_max, device, serve, sketch
     )
     source = _open_source(dataset, root, limit, rows != "all", columns)
     chosen = plan_precompute(source, out, settings, engine)
@@ -213,10 +221,12 @@ def _print_plan(plan: "Plan", memory: int) -> None:
     table.add_row(
         "store",
         f"{plan.num_rows:,} rows of {plan.K + 1} × {plan.num_features} values: "
-        f"{_size(plan.store_bytes)}",
+        f"{_size(plan.part_bytes['terms'])}",
     )
     if plan.graph_bytes:
         table.add_row("graph kept", f"{_size(plan.graph_bytes)} for serving")
+    if "sketch" in plan.part_bytes:
+        table.add_row("sketch", f"{_size(plan.part_bytes['sketch'])} of hashed neighbours")
     table.add_row("disk", f"{_size(plan.disk_bytes)} at peak, {_size(plan.free_bytes)} free")
     table.add_row("traffic", f"{_size(plan.read_bytes)} read, {_size(plan.written_bytes)} written")
     table.add_row("time", f"about {duration(max(plan.seconds, 1))}, from a short calibration")

@@ -3,6 +3,7 @@ r"""Spectral mathematics on tensors: the scaled Laplacian, polynomial bases and 
 :func:`scaled_laplacian` turns ``edge_index`` into the operator. :func:`polynomial_terms` returns
 the terms :math:`p_k(\tilde L) X` of a basis (:mod:`nfgnn.spectral.bases`) with K sparse products,
 and their gradient with K more. :class:`CSR` is the sparse matrix of graphs and of sparse features.
+:func:`adjacency_sketch` hashes the neighbours of nodes into a few columns.
 :mod:`nfgnn.spectral.response` has the frequency responses that filters start from.
 """
 
@@ -24,6 +25,7 @@ from nfgnn.spectral.csr import CSR
 from nfgnn.spectral.edge_checks import LambdaMax
 from nfgnn.spectral.lanczos import largest_eigenvalue
 from nfgnn.spectral.laplacian import ScaledLaplacian, normalised, scaled_laplacian
+from nfgnn.spectral.neighbour_hashing import adjacency_sketch
 from nfgnn.spectral.recurrence import (
     each_term,
     mix_terms,
@@ -54,6 +56,7 @@ __all__ = [
     "ScaledLaplacian",
     "Table",
     "TracedLaplacian",
+    "adjacency_sketch",
     "at_least_float32",
     "chebyshev_nodes",
     "each_term",

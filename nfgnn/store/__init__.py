@@ -7,6 +7,7 @@ data flows through these modules:
 2. ``plan.py``: how the work is divided and what it costs (``memory_budget.py``,
    ``machine_speed.py``); ``precompute.py`` runs it and keeps its state in ``workspace.py``;
 3. ``feature_blocks.py``: scaled features in blocks of columns; ``disk_laplacian.py``: the operator;
+   ``sketch_rows.py``: hashed neighbours;
 4. ``column_block.py``: the terms of one block, with the operator in memory or, by
    ``disk_backend.py``, on disk; ``executors.py``: blocks in this process or on Ray;
 5. ``assemble_rows.py``: rows from blocks; ``store.py``: the files of a store (``manifest.py``,
@@ -27,6 +28,7 @@ from nfgnn.store.new_node_terms import NewNodes, terms_of_new_nodes
 from nfgnn.store.plan import Plan, Settings, make_plan
 from nfgnn.store.precompute import plan_precompute, precompute
 from nfgnn.store.row_loader import Batch, MemoryRows, RowLoader, RowSource, stream_seed
+from nfgnn.store.sketch_rows import sketch_of_new_nodes
 from nfgnn.store.source import MemorySource, Report, Source
 from nfgnn.store.store import Store, StoreWriter, is_store, verify_store, write_store
 from nfgnn.store.stored_graph import StoredGraph
@@ -55,6 +57,7 @@ __all__ = [
     "precompute",
     "resident_bytes",
     "return_freed_memory",
+    "sketch_of_new_nodes",
     "stream_seed",
     "terms_of_new_nodes",
     "verify_store",

@@ -15,7 +15,8 @@ from nfgnn.store.stored_graph import GRAPH_FILES
 from nfgnn.store.stored_ids import ID_FILES
 
 FORMAT = 2
-"""Format 2 adds ids, the graph and the columns of features; stores without them have format 1."""
+"""Format 2 adds ids, the graph, the columns of features and the sketch; stores without them have
+format 1."""
 KIND = "nfgnn store"
 _CHECKSUM = "checksum"
 _OPTIONAL = ("feature_scaling", "feature_names", "feature_encoding")
@@ -76,6 +77,10 @@ class Manifest:
     """Names of the features of a store with a graph; omitted without them."""
     feature_encoding: list[dict[str, Any]] | None = None
     """How columns of the users' tables become features; omitted for plain numbers."""
+    sketch: int = 0
+    """Columns of ``sketch.npy``; 0 in a store without a sketch."""
+    sketch_samples: list[str] = field(default_factory=list)
+    """The ``samples`` of ``sketch.npy``."""
     format: int = 1
     kind: str = KIND
 
@@ -84,12 +89,23 @@ class Manifest:
         """Shape of the terms: rows, K + 1, features."""
         return self.num_rows, self.K + 1, self.num_features
 
+    @property
+    def row_parts(self) -> dict[str, tuple[int, ...]]:
+        """The files that hold the parts of the rows, and the shapes of these files."""
+        parts: dict[str, tuple[int, ...]] = {"terms": self.shape}
+        if self.sketch:
+            parts["sketch"] = (self.num_rows, self.sketch)
+        return parts
+
     def save(self, folder: Path) -> None:
         """Write the manifest. It is written last: a store with a manifest is complete."""
         content = asdict(self)
         for name in _OPTIONAL:
             if content[name] is None:
                 del content[name]
+        if self.sketch == 0:
+            del content["sketch"]
+            del content["sketch_samples"]
         write_json(folder / FILE, {**content, _CHECKSUM: _digest(content)})
 
     @classmethod
@@ -116,8 +132,8 @@ class Manifest:
                 f"{path}: is damaged ({type(error).__name__}: {error}); precompute the store again"
             ) from None
         raise UserError(
-            f"{path}: the store has format {version}, but this version of nfgnn reads format "
-            f"{FORMAT}; precompute the store again"
+            f"{path}: the store has format {version}, but this version of nfgnn reads formats "
+            f"1 to {FORMAT}; precompute the store again"
         )
 
     @classmethod
@@ -129,7 +145,8 @@ class Manifest:
             raise ValueError("its checksum differs")
         # In older stores the name of the graph selects the preset, as it did then.
         old = {"samples": [], "kind": KIND, "registered_name": content["dataset"]}
-        content = {**dict.fromkeys(_OPTIONAL), **old, **content}
+        absent = {**dict.fromkeys(_OPTIONAL), "sketch": 0, "sketch_samples": []}
+        content = {**absent, **old, **content}
         manifest = cls(**{item.name: content[item.name] for item in fields(cls)})
         for item in fields(cls):
             allowed = _TYPES.get(item.type, (object,))
@@ -150,7 +167,7 @@ class Manifest:
 
     def _possible_files(self) -> list[set[str]]:
         """Return the sets of arrays that a store can consist of."""
-        rows = {"terms", "nodes", "y", *self.masks}
+        rows = {*self.row_parts, "nodes", "y", *self.masks}
         possible = []
         for graph in ((), GRAPH_FILES, GRAPH_FILES[:-1]):
             possible += [rows.union(graph), rows.union(graph, ID_FILES)]
@@ -168,12 +185,15 @@ class Manifest:
             "masks": set(self.masks) <= set(MASKS),
             "class_names": len(set(map(str, self.class_names))) == self.num_classes
             and all(isinstance(name, str) for name in self.class_names),
+            "sketch": self.sketch == 0 or (self.sketch > 0 and self.format == FORMAT),
             "checksums": set(self.checksums) in self._possible_files()
             and all(isinstance(found, list) for found in self.checksums.values())
-            and len(self.checksums["terms"]) == blocks,
+            and all(len(self.checksums[part]) == blocks for part in self.row_parts),
             "graph": not self.has_graph or self.num_rows == self.num_nodes,
             "features": _are_features(self),
             "samples": isinstance(self.samples, list) and len(self.samples) in (0, blocks),
+            "sketch_samples": isinstance(self.sketch_samples, list)
+            and len(self.sketch_samples) == (blocks if self.sketch else 0),
         }
         wrong = [name for name, right in checks.items() if not right]
         if wrong:

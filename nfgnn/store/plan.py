@@ -8,11 +8,12 @@ width that fits with each cut; the plan takes the cut that needs the least time.
 With n nodes, m entries of the adjacency matrix, f features and r stored rows, each of the f/w
 blocks needs K products. A streamed product moves 4m bytes for the operator and 12nw for three terms
 between disk and memory, the others nothing. The disk holds the graph (4m + 16n bytes), the features
-(4nf) and the terms (r (K + 1) f values), which exist twice while rows are assembled.
+(4nf) and the terms (r (K + 1) f values), which exist twice while rows are assembled. A sketch of s
+columns adds one pass over the operator (4m + 16n bytes) and r s values.
 """
 
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,8 @@ class Settings:
     device: str = "cpu"
     serve: bool = False
     """Whether the store keeps the graph, so that new nodes can be attached to it."""
+    sketch: int = 0
+    """Columns of the sketch of the adjacency matrix; 0 stores none."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class Plan:
     free_bytes: int
     graph_bytes: int = 0
     """Bytes of the graph that a store for serving keeps."""
+    part_bytes: dict[str, int] = field(default_factory=dict)
+    """Bytes of the parts of the stored rows, which add up to ``store_bytes``."""
 
     @property
     def bounds(self) -> list[int]:
@@ -126,9 +131,16 @@ def make_plan(
     products = settings.K * blocks
 
     graph = 4 * m + 16 * n
-    store = num_rows * (settings.K + 1) * f * DTYPES[settings.dtype].itemsize
-    read = 8 * m + 8 * n * f + store
-    written = 12 * m + 4 * n * f + 2 * store
+    itemsize = DTYPES[settings.dtype].itemsize
+    terms = num_rows * (settings.K + 1) * f * itemsize
+    sketch = num_rows * settings.sketch * itemsize
+    part_bytes = {"terms": terms}
+    if sketch:
+        part_bytes["sketch"] = sketch
+    read = 8 * m + 8 * n * f + terms
+    written = 12 * m + 4 * n * f + 2 * terms + sketch
+    if sketch:
+        read += 4 * m + 16 * n
     scratch = 0
     if cut == "streamed":
         read += products * (4 * m + 8 * n * width)
@@ -137,7 +149,7 @@ def make_plan(
     else:
         read += blocks * graph
     sorting = 12 * m + 8 * n
-    computing = graph + 4 * n * f + scratch + store
+    computing = graph + 4 * n * f + scratch + terms + sketch
     kept = graph if settings.serve else 0
     return Plan(
         cut=cut,
@@ -150,13 +162,14 @@ def make_plan(
         width=width,
         stream_entries=budget.stream_entries,
         memory_bytes=budget.peak(cut, width),
-        disk_bytes=max(sorting, computing, 2 * store + kept),
-        store_bytes=store,
+        disk_bytes=max(sorting, computing, 2 * terms + sketch + kept),
+        store_bytes=terms + sketch,
         read_bytes=read,
         written_bytes=written,
         seconds=products * speed.product(m, n, width, cut) + speed.rest(m, read, written),
         free_bytes=shutil.disk_usage(existing_parent(out)).free,
         graph_bytes=kept,
+        part_bytes=part_bytes,
     )
 
 

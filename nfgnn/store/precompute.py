@@ -26,6 +26,7 @@ from nfgnn.store.machine_speed import measure_speed
 from nfgnn.store.manifest import FILE, WORK, Manifest
 from nfgnn.store.memory_budget import remaining_memory, resident_bytes, return_freed_memory
 from nfgnn.store.plan import Plan, Settings, make_plan
+from nfgnn.store.sketch_rows import write_sketch
 from nfgnn.store.source import MASKS, Report, Source
 from nfgnn.store.store import Store
 from nfgnn.store.stored_graph import GRAPH_FILES
@@ -35,7 +36,8 @@ from nfgnn.store.workspace import Workspace
 _SORT_SHARE = 0.8  # of the remaining memory, for sorting the edges
 _SCALING_SHARE = 0.25  # the same for scaling the features
 _STORE_NAMES = re.compile(
-    rf"{WORK}|(terms|nodes|y|{'|'.join((*MASKS, *GRAPH_FILES, *ID_FILES))})\.npy|{re.escape(FILE)}"
+    rf"{WORK}|(terms|sketch|nodes|y|{'|'.join((*MASKS, *GRAPH_FILES, *ID_FILES))})\.npy"
+    rf"|{re.escape(FILE)}"
     rf"|\.{re.escape(FILE)}\.[0-9a-f]{{16}}\.partial"
 )
 
@@ -62,7 +64,8 @@ def precompute(
 ) -> Store:
     r"""Compute the terms :math:`p_k(\tilde L) X` of a graph and write them as a store.
 
-    The stages are: sort the edges into a CSR matrix, scale the features and divide their columns
+    The stages are: sort the edges into a CSR matrix, hash the neighbours of the stored nodes if
+    there is to be a sketch, scale the features and divide their columns
     into blocks, compute the terms of every block, assemble rows. Every stage writes its files
     atomically, so the same call resumes the work after an interruption. A store of the same graph
     with the same settings is left as it is.
@@ -132,6 +135,7 @@ def _precompute(job: _Job, folder: Path, overwrite: bool) -> Store:
             workspace.graph, int(_SORT_SHARE * memory), settings.self_loops, job.report
         )
         DiskLaplacian(workspace.graph).write_scale()
+        write_sketch(workspace, job.report)
         write_feature_blocks(source, workspace, int(_SCALING_SHARE * memory), job.report)
         job.executor.run(workspace, job.report)
     return _finish(source, workspace, folder, job.report)
@@ -269,6 +273,8 @@ def _finish(source: Source, workspace: Workspace, folder: Path, report: Report) 
     ids = None if source.node_ids is None else id_arrays(np.asarray(source.node_ids)[nodes], nodes)
     with open_writer(workspace, folder) as writer:
         assemble_rows(workspace, writer, report)
+        if workspace.sketch_file.is_file():
+            workspace.sketch_file.replace(folder / workspace.sketch_file.name)
         store = writer.finish(
             nodes,
             source.y[nodes],
@@ -288,6 +294,7 @@ def _finish(source: Source, workspace: Workspace, folder: Path, report: Report) 
             fingerprint=workspace.fingerprint,
             feature_names=source.feature_names if settings.serve else None,
             feature_encoding=source.feature_encoding if settings.serve else None,
+            sketch=settings.sketch,
         )
     shutil.rmtree(workspace.folder, ignore_errors=True)
     return store
@@ -308,6 +315,10 @@ def _validate(settings: Settings) -> None:
         raise UserError(f"unknown --rows {settings.rows}: choose labelled or all")
     if settings.dtype not in DTYPES:
         raise UserError(f"unknown --dtype {settings.dtype}: choose one of {', '.join(DTYPES)}")
+    if settings.sketch < 0:
+        raise UserError(
+            f"--sketch is a number of columns and must be at least 0, got {settings.sketch}"
+        )
     if settings.K < 0:
         raise UserError(f"--K is a polynomial degree and must be at least 0, got {settings.K}")
     if settings.device == "cuda" and not torch.cuda.is_available():
@@ -339,7 +350,10 @@ def _fingerprint(source: Source, settings: Settings) -> str:
     # Memory and device determine how the work is done, not its result.
     del content["memory"]
     del content["device"]
+    # Stores of older versions know neither of them.
     if not settings.serve:
-        del content["serve"]  # stores of older versions do not know it
+        del content["serve"]
+    if settings.sketch == 0:
+        del content["sketch"]
     text = json.dumps([source.fingerprint, content], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -3,6 +3,7 @@
 A store is a folder with these files:
 
 - ``terms.npy`` ``[rows, K + 1, features]``: a row is contiguous, so reading one costs one seek;
+- ``sketch.npy`` ``[rows, sketch]``, if wanted: the hashed neighbours of every row;
 - ``nodes.npy``, ``y.npy`` and the masks of the dataset: one entry per row;
 - ``id_text.npy``, ``id_start.npy`` and ``id_order.npy``: the users' ids of the rows, unless these
   are the numbers of the nodes (:class:`StoredIds`);
@@ -16,6 +17,7 @@ A store is a folder with these files:
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
@@ -96,18 +98,29 @@ class Store:
         array = self._map(name)
         if verify == "sizes":
             return
-        large = name in ("terms", *GRAPH_FILES, *ID_FILES)
+        is_part = name in self.manifest.row_parts
+        large = is_part or name in (*GRAPH_FILES, *ID_FILES)
         small = not large or array.nbytes <= _FULL_BYTES
         if small or verify == "checksums":
             self._verify_checksums(name)
-        if name == "terms":
-            self._verify_sample(array)
+        if is_part:
+            self._verify_sample(name, array)
         self._verify_bounds(name, array)
 
     @cached_property
     def terms(self) -> np.ndarray:
         """Memory map ``[num_rows, K + 1, num_features]`` of the stored type, bfloat16 as uint16."""
         return self._map("terms")
+
+    @cached_property
+    def sketch(self) -> np.ndarray:
+        """Memory map ``[num_rows, sketch]`` of the stored type, bfloat16 as uint16."""
+        if self.manifest.sketch == 0:
+            raise UserError(
+                f"{self.path} has no sketch of the adjacency matrix: precompute a store with "
+                "--sketch, or train with sketch = 0"
+            )
+        return self._map("sketch")
 
     @cached_property
     def nodes(self) -> Tensor:
@@ -159,6 +172,10 @@ class Store:
         if isinstance(index, Tensor):
             index = index.cpu().numpy()
         return DTYPES[self.manifest.dtype].decode(np.array(self.terms[index]))
+
+    def with_sketch(self) -> "RowsWithSketch":
+        """Return the rows with their sketches, as models with ``sketch`` read them."""
+        return RowsWithSketch(self)
 
     def attach(self, new: NewNodes, tolerance: float = 1e-6) -> Tensor:
         """Return the rows of new nodes in the extended graph, ``[m, K + 1, num_features]``.
@@ -222,8 +239,8 @@ class Store:
             start = file.start
         shape: tuple[int, ...] = (self.manifest.num_rows,)
         dtype: type[np.generic] = np.int64
-        if name == "terms":
-            shape = self.manifest.shape
+        if name in self.manifest.row_parts:
+            shape = self.manifest.row_parts[name]
             dtype = DTYPES[self.manifest.dtype].numpy
         elif name in MASKS:
             shape = (*shape, *found[1:2])  # one column per split
@@ -250,55 +267,55 @@ class Store:
 
     def _verify_checksums(self, name: str) -> None:
         expected = self.manifest.checksums[name]
-        rows = self.manifest.block_rows if name == "terms" else None
+        rows = self.manifest.block_rows if name in self.manifest.row_parts else None
         found = file_checksums(self._file(name), rows)
         for block, (a, b) in enumerate(zip(expected, found, strict=True)):
             if a != b:
                 raise self._damaged(name, block)
 
-    def _verify_sample(self, terms: np.ndarray) -> None:
+    def _verify_sample(self, name: str, rows: np.ndarray) -> None:
         """Compare samples of some blocks with their checksums and look for NaN and infinity."""
-        expected = self.manifest.samples
-        count = len(self.manifest.checksums["terms"])
+        expected = self.manifest.samples if name == "terms" else self.manifest.sketch_samples
+        count = len(self.manifest.checksums[name])
         blocks = np.linspace(0, count - 1, min(count, _MAX_BLOCKS)).astype(int).tolist()
-        self._read_ahead(terms, blocks)
+        self._read_ahead(name, rows, blocks)
         for block in blocks:
-            values = sample(self._block(terms, block))
+            values = sample(self._block(rows, block))
             if expected:
                 intact = checksum(values) == expected[block]
             else:
                 # An older store has no samples. Only zeros give reason to read the whole block.
-                intact = bool(values.any()) or self._is_intact(terms, block)
+                intact = bool(values.any()) or self._is_intact(rows, block)
             if not intact:
-                raise self._damaged("terms", block)
+                raise self._damaged(name, block)
             if not bool(DTYPES[self.manifest.dtype].decode(values).isfinite().all()):
                 raise UserError(
-                    f"{self._file('terms')}: block {block} of {count} has values that are not "
+                    f"{self._file(name)}: block {block} of {count} has values that are not "
                     "finite; check the features of the graph and precompute the store again with "
                     "the number type float32"
                 )
 
-    def _read_ahead(self, terms: np.ndarray, blocks: list[int]) -> None:
+    def _read_ahead(self, name: str, rows: np.ndarray, blocks: list[int]) -> None:
         """Let the system read all samples at once: one after the other, each waits for the disk."""
         if sys.platform != "linux":
             return
-        path = self._file("terms")
-        header = path.stat().st_size - terms.nbytes
-        block_bytes = terms[0].nbytes * self.manifest.block_rows
+        path = self._file(name)
+        header = path.stat().st_size - rows.nbytes
+        block_bytes = rows[0].nbytes * self.manifest.block_rows
         handle = os.open(path, os.O_RDONLY)
         try:
             for block in blocks:
                 first = header + block * block_bytes
-                for span in sample_spans(self._block(terms, block).reshape(-1)):
-                    size = (span.stop - span.start) * terms.itemsize
-                    position = first + span.start * terms.itemsize
+                for span in sample_spans(self._block(rows, block).reshape(-1)):
+                    size = (span.stop - span.start) * rows.itemsize
+                    position = first + span.start * rows.itemsize
                     os.posix_fadvise(handle, position, size, os.POSIX_FADV_WILLNEED)
         finally:
             os.close(handle)
 
-    def _block(self, terms: np.ndarray, block: int) -> np.ndarray:
+    def _block(self, rows: np.ndarray, block: int) -> np.ndarray:
         first = block * self.manifest.block_rows
-        return terms[first : first + self.manifest.block_rows]
+        return rows[first : first + self.manifest.block_rows]
 
     def _is_intact(self, terms: np.ndarray, block: int) -> bool:
         return checksum(self._block(terms, block)) == self.manifest.checksums["terms"][block]
@@ -328,6 +345,19 @@ class Store:
         return UserError(f"{self._file(name)}: block {block} of {count} is damaged; {_REMEDY}")
 
 
+@dataclass(frozen=True)
+class RowsWithSketch:
+    """The rows of a store with their sketches, a :class:`~nfgnn.store.RowSource`."""
+
+    store: Store
+
+    def rows(self, index: Tensor) -> Tensor:
+        """Return the terms of some rows, then their sketches, in float32: ``[b, values]``."""
+        dtype = DTYPES[self.store.manifest.dtype]
+        sketch = dtype.decode(np.array(self.store.sketch[index.cpu().numpy()]))
+        return torch.cat([self.store.rows(index).flatten(1), sketch], 1)
+
+
 class Description(TypedDict, total=False):
     """Optional fields of the manifest, see :class:`Manifest`."""
 
@@ -344,6 +374,7 @@ class Description(TypedDict, total=False):
     fingerprint: str
     feature_names: list[str] | None
     feature_encoding: TableEncoding | None
+    sketch: int
 
 
 class StoreWriter:
@@ -397,6 +428,8 @@ class StoreWriter:
     ) -> Store:
         """Write nodes, labels, masks, ids and the manifest, and open the store.
 
+        With ``sketch``, the file ``sketch.npy`` must be in the folder.
+
         Args:
             nodes: the node of every row.
             y: the label of every row.
@@ -421,6 +454,9 @@ class StoreWriter:
             if graph and path.is_file():
                 checksums[name] = file_checksums(path)
         encoding = about.get("feature_encoding")
+        sketch = about.get("sketch", 0)
+        if sketch:
+            checksums["sketch"] = file_checksums(self.folder / "sketch.npy", self.block_rows)
         rows, orders, features = self.shape
         scaling = about.get("scaling") or FeatureScaling("raw")
         classes = about.get("class_names") or [str(c) for c in range(int(y.max()) + 1)]
@@ -446,21 +482,23 @@ class StoreWriter:
             fingerprint=about.get("fingerprint", self.checksums[0]),
             block_rows=self.block_rows,
             checksums=checksums,
-            samples=self._samples(),
+            samples=self._samples("terms"),
             registered_name=about.get("registered_name", ""),
             feature_names=about.get("feature_names"),
             feature_encoding=None if encoding is None else encoding.to_json(),
-            format=FORMAT if graph or ids else 1,
+            sketch=sketch,
+            sketch_samples=self._samples("sketch") if sketch else [],
+            format=FORMAT if graph or ids or sketch else 1,
         )
         manifest.save(self.folder)
         sync_file(self.folder)
         return Store.open(self.folder)
 
-    def _samples(self) -> list[str]:
+    def _samples(self, name: str) -> list[str]:
         """Return the checksums of the samples of all blocks, which may be of several calls."""
-        terms: np.ndarray = np.load(self.folder / "terms.npy", mmap_mode="r", allow_pickle=False)
-        starts = range(0, len(terms), self.block_rows)
-        return [checksum(sample(terms[first : first + self.block_rows])) for first in starts]
+        rows: np.ndarray = np.load(self.folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        starts = range(0, len(rows), self.block_rows)
+        return [checksum(sample(rows[first : first + self.block_rows])) for first in starts]
 
 
 def _is_number(text: str) -> bool:

@@ -20,7 +20,7 @@ from nfgnn.store.file_format import rows_per_checksum, write_json
 from nfgnn.store.plan import Plan, Settings
 
 _NAMES = re.compile(
-    r"graph|(x|block)-\d+\b.*|nodes\.npy|(plan|scaling|assembled)\.json|\..*\.partial"
+    r"graph|(x|block)-\d+\b.*|(nodes|sketch)\.npy|sketch\.part|(plan|scaling|assembled)\.json|\..*\.partial"
 )
 
 
@@ -81,6 +81,11 @@ class Workspace:
     def features_file(self, block: int) -> Path:
         """Path of the scaled features of a column block."""
         return self.folder / f"x-{block:04d}.npy"
+
+    @property
+    def sketch_file(self) -> Path:
+        """Path of the sketches of the stored rows."""
+        return self.folder / "sketch.npy"
 
     def block_folder(self, block: int) -> Path:
         """Folder of the terms of a finished column block."""

@@ -23,8 +23,8 @@ from nfgnn.training.config import RunConfig
 from nfgnn.training.metrics import AUTO, resolve_metric
 from nfgnn.training.minibatch import RowTask
 
-_STORE_SETTINGS = ("K", "basis", "self_loops", "lambda_max")
-"""Settings that the terms of a store depend on."""
+_STORE_SETTINGS = ("K", "basis", "self_loops", "lambda_max", "sketch")
+"""Settings that the rows of a store depend on."""
 _FINGERPRINTED = (
     "edge_index",
     "edge_weight",
@@ -104,10 +104,11 @@ def _no_unobserved_nodes(store: Store) -> UserError:
 
 
 def sizes(data: Data) -> tuple[int, int, int]:
-    """Return the numbers of features, classes and nodes."""
+    """Return the numbers of features, classes and nodes of the graph."""
     store = store_of(data)
-    features = data.num_features if store is None else store.manifest.num_features
-    return features, data.num_classes, data.num_nodes
+    if store is None:
+        return data.num_features, data.num_classes, data.num_nodes
+    return store.manifest.num_features, data.num_classes, store.manifest.num_nodes
 
 
 def fit_scaling(data: Data, how: str) -> FeatureScaling:
@@ -196,10 +197,11 @@ def row_source(model: Scalable, data: Data, scaling: FeatureScaling) -> RowSourc
     store = store_of(data)
     if store is not None:
         check_model(model, data)
-        return store
+        return store.with_sketch() if model.sketch else store
     prop = model.prop
     statistics = [tuple(v.flatten().tolist()) for v in scaling.tensors().values()]
-    key = (scaling.how, *statistics, str(prop.basis), prop.K, prop.self_loops, prop.lambda_max)
+    terms = (str(prop.basis), prop.K, prop.self_loops, prop.lambda_max)
+    key = (scaling.how, *statistics, *terms, model.sketch)
     if key not in _term_rows:
         _term_rows.clear()  # the terms are large: keep those of one setting
         _term_rows[key] = TensorCache()

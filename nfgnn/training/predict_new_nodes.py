@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
 from nfgnn.spectral import scaled_laplacian
-from nfgnn.store import NewNodes, terms_of_new_nodes
+from nfgnn.store import NewNodes, sketch_of_new_nodes, terms_of_new_nodes
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.inputs import is_row_model
 
@@ -48,6 +48,9 @@ def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Ten
         prop.self_loops,
         prop.lambda_max,
     )
+    if model.sketch:
+        sketch = sketch_of_new_nodes(added, graph.num_nodes, model.sketch)
+        terms = torch.cat([terms.flatten(1), sketch], 1)
     device = next(model.parameters()).device
     with torch.no_grad():
         return model.eval().forward_rows(terms.to(device)).softmax(-1).cpu()

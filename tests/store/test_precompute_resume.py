@@ -18,7 +18,7 @@ from nfgnn.errors import UserError
 from nfgnn.npyfile import NpyFile
 from nfgnn.store import MemorySource, Settings, Store, precompute
 
-SETTINGS = Settings(K=4, basis="bernstein")
+SETTINGS = Settings(K=4, basis="bernstein", sketch=5)
 MOMENTS = np.random.default_rng(0).random(10).tolist()
 
 

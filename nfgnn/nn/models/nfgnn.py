@@ -112,13 +112,7 @@ class ScalableNFGNN(Scalable):
         self_loops: bool = False,
         lambda_max: LambdaMax = 2.0,
     ) -> None:
-        form = find_gate(gate)
-        if form is not None and not form.rowwise:
-            rowwise = ", ".join(name for name, other in GATES.items() if other.rowwise)
-            raise ValueError(
-                f"gate '{gate}' needs the graph, but a scalable model only sees rows: "
-                f"choose {rowwise}"
-            )
+        check_rowwise(gate)
         prop = NFConv(
             in_channels,
             K=K,
@@ -133,3 +127,13 @@ class ScalableNFGNN(Scalable):
         )
         sizes = (in_channels, out_channels, hidden_channels, num_layers)
         super().__init__(prop, *sizes, dropout, batch_norm)
+
+
+def check_rowwise(gate: str) -> None:
+    """Refuse a gate that needs the graph."""
+    form = find_gate(gate)
+    if form is not None and not form.rowwise:
+        rowwise = ", ".join(name for name, other in GATES.items() if other.rowwise)
+        raise ValueError(
+            f"gate '{gate}' needs the graph, but a scalable model only sees rows: choose {rowwise}"
+        )

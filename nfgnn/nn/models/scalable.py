@@ -29,6 +29,9 @@ class Scalable(NodeModel):
 
     has_coefficients = True
 
+    sketch: int = 0
+    """Columns of the sketch of the adjacency matrix that follow the terms in a row."""
+
     def __init__(
         self,
         prop: PolynomialFilter,
