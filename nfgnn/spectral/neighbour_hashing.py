@@ -11,11 +11,11 @@ expectation over the hashes, the scalar product of two sums is the number of com
 Edge weights and self-loops do not matter. A node without neighbours has a sketch of zeros.
 """
 
-import numpy as np
 import torch
 from torch import Tensor
 
 _PIECE_VALUES = 2**21  # of the sketch that are computed at a time
+_MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # of SplitMix64
 
 
 def adjacency_sketch(indptr: Tensor, indices: Tensor, columns: int, nodes: Tensor) -> Tensor:
@@ -28,32 +28,39 @@ def adjacency_sketch(indptr: Tensor, indices: Tensor, columns: int, nodes: Tenso
         columns: number of columns of the sketch.
         nodes: the numbers of the nodes, by which self-loops are recognised.
     """
-    bounds = indptr.cpu().numpy()
-    neighbours = indices.cpu().numpy()
-    numbers = nodes.cpu().numpy()
-    sketch = torch.empty(len(numbers), columns)
+    bounds = indptr.cpu().long()
+    neighbours = indices.cpu()
+    nodes = nodes.cpu()
+    sketch = torch.empty(len(nodes), columns)
     step = max(1, _PIECE_VALUES // columns)
-    for first in range(0, len(numbers), step):
-        last = min(first + step, len(numbers))
-        counts = np.diff(bounds[first : last + 1])
-        row = np.repeat(np.arange(last - first), counts)
-        target = neighbours[bounds[first] : bounds[last]]
+    for first in range(0, len(nodes), step):
+        last = min(first + step, len(nodes))
+        counts = bounds[first : last + 1].diff()
+        row = torch.repeat_interleave(torch.arange(last - first), counts)
+        target = neighbours[bounds[first] : bounds[last]].long()
         column, sign = hash_nodes(target, columns)
-        sign[target == numbers[first:last][row]] = 0.0
+        sign[target == nodes[first:last][row]] = 0.0
         size = (last - first) * columns
-        sums = np.bincount(row * columns + column, sign, size).reshape(-1, columns)
-        norm = np.sqrt((sums**2).sum(1, keepdims=True))
-        sketch[first:last] = torch.from_numpy(sums / np.maximum(norm, 1.0))
+        sums = torch.bincount(row * columns + column, sign, size).view(-1, columns)
+        norm = sums.square().sum(1, keepdim=True).sqrt()
+        sketch[first:last] = sums / norm.clamp(min=1.0)
     return sketch
 
 
-def hash_nodes(nodes: np.ndarray, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the column and the sign of nodes by their numbers."""
-    # The finaliser of SplitMix64; the arithmetic is modulo 2**64.
-    bits = (nodes.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    bits ^= bits >> np.uint64(31)
-    column = ((bits >> np.uint64(1)) % np.uint64(columns)).astype(np.int64)
-    sign = 1.0 - 2.0 * (bits & np.uint64(1)).astype(np.float64)
-    return column, sign
+def hash_nodes(nodes: Tensor, columns: int) -> tuple[Tensor, Tensor]:
+    """Return the column and the sign (float64) of nodes by their numbers."""
+    bits = _times(nodes + 1, _MULTIPLIERS[0])
+    bits = _times(bits ^ _shifted(bits, 30), _MULTIPLIERS[1])
+    bits = _times(bits ^ _shifted(bits, 27), _MULTIPLIERS[2])
+    bits = bits ^ _shifted(bits, 31)
+    return _shifted(bits, 1) % columns, 1.0 - 2.0 * (bits & 1).double()
+
+
+def _times(bits: Tensor, factor: int) -> Tensor:
+    """Multiply modulo 2**64, in signed integers of the same bits."""
+    return bits * (factor - 2**64)
+
+
+def _shifted(bits: Tensor, count: int) -> Tensor:
+    """Shift to the right and fill with zeros instead of the sign."""
+    return torch.bitwise_and(bits >> count, 2 ** (64 - count) - 1)

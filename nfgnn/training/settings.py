@@ -171,6 +171,8 @@ SETTINGS: dict[str, Declaration] = {
     "batch_norm": Flag(),
     "dropout": _BELOW_ONE,
     "filter_dropout": _BELOW_ONE,
+    "sketch": Number(0, 1_000_000, whole=True),
+    "sketch_dropout": _BELOW_ONE,
     "mlp_dropout": _BELOW_ONE,
     "skip_dropout": _BELOW_ONE,
     "link": Name("none"),
