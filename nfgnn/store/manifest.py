@@ -145,7 +145,7 @@ class Manifest:
             raise ValueError("its checksum differs")
         # In older stores the name of the graph selects the preset, as it did then.
         old = {"samples": [], "kind": KIND, "registered_name": content["dataset"]}
-        absent = {**dict.fromkeys(_OPTIONAL), "sketch": 0, "sketch_samples": []}
+        absent: dict[str, Any] = {**dict.fromkeys(_OPTIONAL), "sketch": 0, "sketch_samples": []}
         content = {**absent, **old, **content}
         manifest = cls(**{item.name: content[item.name] for item in fields(cls)})
         for item in fields(cls):
