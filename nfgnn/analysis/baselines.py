@@ -18,7 +18,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from nfgnn.analysis.neighbourhood import adjacency_matrix, edge_array
+from nfgnn.analysis.neighbourhood import edge_array
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
@@ -144,7 +144,14 @@ def _adjacency_rows(edge_index: Tensor, nodes: Tensor, n: int) -> sparse.csr_arr
 
     A neighbour of a single node says nothing about the others.
     """
-    rows = adjacency_matrix(edge_array(edge_index, n), n, np.float32)[nodes.numpy()]
+    edges = edge_array(edge_index, n)
+    row_of = np.full(n, -1)
+    row_of[nodes.numpy()] = np.arange(len(nodes))
+    row = row_of[edges[0]]
+    inside = row >= 0
+    ones = np.ones(int(inside.sum()), dtype=np.float32)
+    places = (row[inside], edges[1, inside])
+    rows = sparse.csr_array((ones, places), shape=(len(nodes), n))
     shared_by = np.bincount(rows.indices, minlength=n)
     columns = np.flatnonzero(shared_by > 1)
     if len(columns) > _MAX_COLUMNS:

@@ -32,10 +32,16 @@ _ROOMS = {
     "some": "some room for node-specific filters",
     "little": "little room for node-specific filters",
 }
-_ADVICE = (
+_ROOM_IS_NO_GAIN = (
     "Room does not guarantee a gain. It is computed from the labels, whereas a model must infer "
     "from features and edges which pattern applies to a node."
 )
+_ADVICE = {
+    "clear": _ROOM_IS_NO_GAIN,
+    "some": _ROOM_IS_NO_GAIN,
+    "little": "The labels give no reason to expect that one filter per node beats a single filter "
+    "for all nodes.",
+}
 
 
 def describe_analysis(analysis: dict[str, Any]) -> dict[str, Any]:
@@ -59,7 +65,7 @@ def describe_analysis(analysis: dict[str, Any]) -> dict[str, Any]:
         "tiles": [_homophily_tile(analysis), _variation_tile(analysis), _baseline_tile(analysis)],
         "findings": findings,
         "reasons": _as_list(findings),
-        "advice": _ADVICE,
+        "advice": _ADVICE[room],
     }
 
 
@@ -190,7 +196,10 @@ def _comparison(baselines: dict[str, Any], metric: Metric) -> str:
         return f"The graph has no {other} of its own to compare with."
     if not all(informative.values()):
         names = sorted(informative, key=lambda name: not informative[name])
-        return f"{names[0].capitalize()} are informative; {names[1]} alone are not."
+        return (
+            f"{names[0].capitalize()} alone clearly beat a constant prediction; {names[1]} alone "
+            "do not."
+        )
     if _is_above(edges, features, sign):
         return "Edges alone predict better than features alone."
     if _is_above(features, edges, sign):
@@ -266,8 +275,8 @@ def _variation_sentence(spread: dict[str, Any]) -> str:
         return f"{deviation} The correlation beyond chance cannot be estimated on this graph."
     verdict = _variation_verdict(spread, "local patterns")
     return (
-        f"{deviation} Given a node's class, whether one neighbour shares it correlates with "
-        f"whether another one does: {_shown_rho(spread)}, so {verdict}."
+        f"{deviation} The correlation between two neighbours of a node, given its class, is "
+        f"{_shown_rho(spread)} (0 by chance): {verdict}."
     )
 
 
@@ -289,19 +298,19 @@ def _baseline_sentence(analysis: dict[str, Any]) -> str:
         return ""
     metric = find_metric(baselines["metric"])
     models = {
-        "features": "an MLP that sees only the features",
+        "features": "An MLP on the features",
         "edges": "LINK, a logistic regression on the edges,",
     }
     parts = []
     for name, model in models.items():
         if baselines[name] is not None:
             score = metric.shown(statistics.mean(baselines[name]), 1)
-            parts.append(f"{model} scores {score}")
-    parts.append(f"a constant prediction scores {metric.shown(baselines['constant'], 1)}")
-    text = f"{', '.join(parts[:-1])}, and {parts[-1]}"
+            parts.append(f"{model} scores {score}; ")
+    constant = metric.shown(baselines["constant"], 1)
     return (
-        f"{text[0].upper()}{text[1:]} ({metric.title}, {baselines['folds']}-fold cross-validation "
-        f"on {_cross_validated(analysis)}). {_comparison(baselines, metric)}"
+        f"{''.join(parts)}a constant prediction scores {constant} ({metric.title}, "
+        f"{baselines['folds']}-fold cross-validation on {_cross_validated(analysis)}). "
+        f"{_comparison(baselines, metric)}"
     )
 
 
@@ -370,7 +379,9 @@ def _shown_rho(spread: dict[str, Any]) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.2f}".replace("-0.00", "0.00")
+    if value is None:
+        return "undefined"
+    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
 
 
 def _percent(value: float | None) -> str:
