@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo test pytest fuzz test-lowest lock lint types browser faults docs dist \
-  check-dist portfolio clean
+  notebooks check-dist portfolio clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ fuzz: $(DEV)  ## run the fuzzer and record its result: make fuzz CASES=4000 SEED
 portfolio: $(STAMP)  ## select the portfolio of `nfgnn auto` from the recorded runs
 	$(BIN)/nfgnn reproduce portfolio --from-records
 	mv results/portfolio.toml nfgnn/auto/portfolio.toml
+
+notebooks: $(BIN)/python  ## write examples/*.ipynb from the scripts beside them
+	$(BIN)/python tests/helpers/notebooks.py
 
 docs: $(DEV)  ## build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

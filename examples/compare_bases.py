@@ -5,18 +5,18 @@ projected onto the basis. Afterwards they differ, because gradient descent takes
 Writes ``bases.png``.
 """
 
+import matplotlib.pyplot as plt
 import torch
-from matplotlib.figure import Figure
 
 from nfgnn import NFConv, NodeClassifier, load_dataset, split
 from nfgnn.spectral import BASES
 
-data = split(load_dataset("mixed", num_nodes=800), protocol="full", seed=0)
+# %% Load a graph
+data = split(load_dataset("mixed", num_nodes=400), protocol="full", seed=0)
 t = torch.linspace(-1, 1, 201, dtype=torch.float64)  # t = 2λ/λ_max - 1
 
-figure = Figure(figsize=(8, 3.2), layout="constrained")
-before, after = figure.subplots(1, 2)
-
+# %% Train in every basis and draw the filters before and after
+figure, (before, after) = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
 print("basis        start: response at λ = 0, 1, 2     test %   epochs")
 for name in BASES:
     conv = NFConv(channels=4, K=5, basis=name, init="ppr", alpha=0.5)

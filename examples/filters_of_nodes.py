@@ -4,19 +4,21 @@ Writes ``filters.png``. A filter that is high on the left passes what neighbours
 that is high on the right passes what they differ in.
 """
 
-from matplotlib.figure import Figure
+import matplotlib.pyplot as plt
 
 from nfgnn import NodeClassifier, load_dataset, split
 
+# %% Train a model
 data = split(load_dataset("mixed", num_nodes=1500), protocol="full", seed=0)
 clf = NodeClassifier("NFGNN", rank=3, seed=0).fit(data)
 print(f"test accuracy {100 * clf.score(data):.1f} %")
 
+# %% Compute the filter of every node
 frequencies, curves = clf.response(data)  # λ [points] and one curve per node [num_nodes, points]
 print(f"{curves.shape[0]} filters at {curves.shape[1]} frequencies, basis {clf.model_.prop.basis}")
 
-figure = Figure(figsize=(8, 3.2), layout="constrained")
-left, right = figure.subplots(1, 2)
+# %% Draw the filters by the kind of node
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
 for pattern, name, colour in ((0, "homophilic", "tab:orange"), (1, "heterophilic", "tab:blue")):
     nodes = (data.pattern == pattern).nonzero().flatten()
     for node in nodes[:100]:

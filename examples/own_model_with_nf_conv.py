@@ -11,6 +11,7 @@ from torch_geometric.nn import GCNConv
 from nfgnn import NFConv, load_dataset, split
 
 
+# %% Define the model
 class Mine(nn.Module):
     """One GCN layer, a filter for every node, one linear layer."""
 
@@ -26,6 +27,7 @@ class Mine(nn.Module):
         return self.lin(x)
 
 
+# %% Load a graph and train
 torch.manual_seed(0)
 data = split(load_dataset("karate"), protocol="stratified", seed=0)
 model = Mine(data.num_features, data.num_classes)
@@ -41,6 +43,7 @@ for epoch in range(1, 101):
     if epoch % 25 == 0:
         print(f"epoch {epoch:3}  training loss {loss.item():.3f}")
 
+# %% Score the test nodes and read the coefficients
 model.eval()
 with torch.no_grad():
     hidden = F.relu(model.conv(data.x.to_dense(), data.edge_index))

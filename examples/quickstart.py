@@ -6,9 +6,11 @@ none. ``data.pattern`` marks them; the models do not see it.
 
 from nfgnn import NodeClassifier, load_dataset, split
 
+# %% Load a graph and divide its nodes
 data = split(load_dataset("mixed", num_nodes=1500), protocol="full", seed=0)
 print(data)
 
+# %% Train three models and score both kinds of nodes
 for name in ("MLP", "PolyGNN", "NFGNN"):
     clf = NodeClassifier(name, seed=0).fit(data)  # hyper-parameters: the preset of this graph
     homophilic = clf.score(data, data.test_mask & (data.pattern == 0))
@@ -19,9 +21,11 @@ for name in ("MLP", "PolyGNN", "NFGNN"):
         f"heterophilic nodes {100 * heterophilic:.1f} %   ({clf.history_.epochs} epochs)"
     )
 
+# %% Look at the result
 print("probabilities of node 0:", [round(p, 3) for p in clf.predict_proba(data)[0].tolist()])
 print("filter coefficients of all nodes:", tuple(clf.coefficients(data).shape))
 
+# %% Save the model and load it again
 clf.save("quickstart-model")  # classifier.json and weights.safetensors
 again = NodeClassifier.load("quickstart-model")
 assert again.predict(data).equal(clf.predict(data))
