@@ -1,6 +1,7 @@
 """The explorer page in a real browser: it shows the run's own numbers, to every user."""
 
 import re
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -302,6 +303,19 @@ def test_no_text_is_cut_off_or_overlaps(browser: Any, explorer_file: Path, width
         )
         over = np.argwhere(np.triu((wide > 1) & (tall > 3), 1))
         assert [(boxes[a][4], boxes[b][4]) for a, b in over] == []
+
+
+def test_long_names_of_runs_wrap(browser: Any, compared: NodeTable, tmp_path: Path) -> None:
+    names = [f"{run.name} (an-uncommonly-long-name-of-a-run-folder)" for run in compared.runs]
+    runs = [replace(run, name=name) for run, name in zip(compared.runs, names)]
+    write_explorer(replace(compared, runs=runs), tmp_path / "page.html")
+    with opened(browser, tmp_path / "page.html") as page:
+        for width in (1440, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            settle(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            narrow = "(values) => Math.min(...values.map((v) => v.getBoundingClientRect().width))"
+            assert page.locator("#node dd").evaluate_all(narrow) > 100
 
 
 def test_names_are_text_and_never_markup(browser: Any, explorer_file: Path) -> None:

@@ -39,11 +39,11 @@ def response_distance(filters: FilterColumns, reference: np.ndarray) -> np.ndarr
 def surprising_nodes(table: NodeTable) -> list[SurprisingNodes]:
     """Return the nodes with unusual filters, confident mistakes and confident disagreements."""
     lists = []
+    several = len(table.runs) > 1
     for run in table.runs:
-        of = "" if len(table.runs) == 1 else f" ({run.name})"
-        lists.append(_unusual_filters(run, f"Unusual filter{of}"))
+        lists.append(_unusual_filters(run, several))
     for i, run in enumerate(table.runs):
-        of = "" if len(table.runs) == 1 else f" ({run.name})"
+        of = f", {run.name}" if several else ""
         wrong = (table.label >= 0) & ~table.correct(i)
         lists.append(_confident_mistakes(run, wrong, f"Most confident mistakes{of}"))
     if len(table.runs) == 2:
@@ -79,16 +79,16 @@ def _percent(share: float) -> str:
     return f"{np.floor(1000 * share + 1e-9) / 10:g} %"
 
 
-def _unusual_filters(run: RunColumns, title: str) -> SurprisingNodes:
+def _unusual_filters(run: RunColumns, several: bool) -> SurprisingNodes:
+    title = f"Unusual filter, {run.name}" if several else "Unusual filter"
     if run.filters is None:
         return SurprisingNodes(title, np.empty(0, np.int64), [])
     distance = response_distance(run.filters, run.filters.mean)
     nodes = _largest(distance, distance >= CLOSE)
+    subject = f"Its response in {run.name}" if several else "Its response"
     reasons = []
     for node in nodes:
-        reasons.append(
-            f"Its response differs from the mean filter by {100 * distance[node]:.0f} %."
-        )
+        reasons.append(f"{subject} differs from the mean filter by {100 * distance[node]:.0f} %.")
     return SurprisingNodes(title, nodes, reasons)
 
 
