@@ -32,6 +32,7 @@ myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_title = f"nfgnn {release}"
 html_css_files = ["site.css"]
 # MathJax is part of the site, so that formulas need no network. Its SVG output needs no fonts.
