@@ -19,10 +19,10 @@ from nfgnn.explain.page_style import (
 from nfgnn.training import find_metric
 
 _CAPTIONS = {
-    "homophily_histograms": "Share of neighbours in a node's own class (h) and entropy of the "
-    "classes around it (S) over all nodes, for direct neighbours and within two hops. Vertical "
-    "lines mark the means.",
-    "degrees": "Degrees of the nodes in bins that double; both axes are logarithmic.",
+    "homophily_histograms": "Share of a node's neighbours in its own class (h) and entropy of "
+    "their classes (S) over all nodes, for direct neighbours and within two hops. Vertical lines "
+    "mark the means.",
+    "degrees": "Degree distribution in bins of doubling width; both axes are logarithmic.",
     "spectrum": "Eigenvalues λ of the normalised Laplacian: the frequencies that a filter can "
     "distinguish.",
 }
@@ -136,18 +136,20 @@ def _class_sizes(analysis: dict[str, Any]) -> str:
     if not names or not labelled:
         return ""
     by_size = sorted(zip(names, sizes), key=lambda entry: -entry[1])
+    largest = by_size[0][1]
     rows = []
     for name, size in by_size[:_MAX_CLASSES]:
         label = f"class {name}" if name.isdigit() else name
+        width = 100 * size / largest
         share = 100 * size / labelled
         rows.append(
             f"<li><span>{escape(label)}</span>"
-            f'<span class="track"><i style="width:{share:.1f}%"></i></span>'
+            f'<span class="track"><i style="width:{width:.1f}%"></i></span>'
             f'<span class="percent">{size:,} ({share:.1f}&nbsp;%)</span></li>'
         )
-    caption = "Labelled nodes of every class."
+    caption = "Labelled nodes per class."
     if len(by_size) > len(rows):
-        caption = f"Labelled nodes of the {len(rows)} largest of {len(by_size)} classes."
+        caption = f"Labelled nodes in the {len(rows)} largest of {len(by_size)} classes."
     return (
         f'<figure><ul class="histogram">{"".join(rows)}</ul>'
         f"<figcaption>{caption}</figcaption></figure>"

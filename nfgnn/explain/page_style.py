@@ -54,9 +54,11 @@ def html_page(title: str, body: str) -> str:
 def html_text(text: str) -> str:
     """Return a plain text as HTML, with text between backticks as code.
 
-    No line breaks before a percent sign.
+    Lines do not break before a percent sign or inside an equation.
     """
-    html = escape(text).replace(" %", "&nbsp;%")
+    html = escape(text)
+    for sign in (" %", " = ", " ± "):
+        html = html.replace(sign, sign.replace(" ", "&nbsp;"))
     return re.sub("`([^`]+)`", r"<code>\1</code>", html)
 
 

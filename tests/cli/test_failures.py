@@ -168,7 +168,7 @@ def test_a_full_disk_while_training(call, tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_full_disk_while_the_picture_is_drawn(
     call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nfgnn.explain.run_figure.atomic_write", no_space)
+    monkeypatch.setattr("nfgnn.explain.figure_style.atomic_write", no_space)
     status, _, err = call("train", "karate", *QUICK, "--out", "run")
     assert status == 2
     assert "cannot read or write run/run.png: there is no space left" in one_line(err)

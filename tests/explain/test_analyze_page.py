@@ -62,8 +62,9 @@ def test_tiles_come_first_then_verdict_figures_and_numbers(
     ]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
-    # 4 of 7 labelled nodes are of class 0.
-    assert '<i style="width:57.1%"></i><span class="percent">4 (57.1&nbsp;%)' in text
+    # 4 of 7 labelled nodes are of class 0, the largest; 3 are of class 1.
+    assert '<i style="width:100.0%"></i><span class="percent">4 (57.1&nbsp;%)' in text
+    assert '<i style="width:75.0%"></i><span class="percent">3 (42.9&nbsp;%)' in text
 
 
 def test_page_fits_the_screen_without_dead_space(page_file: Path, browser: Any) -> None:

@@ -31,6 +31,7 @@ def test_text_is_escaped() -> None:
     words = ("nfgnn", "auto", "&#x27;a&amp;b&#x27;")
     command = " ".join(f"<span>{word}</span>" for word in words)
     assert f"<p>Run &lt;it&gt;:</p><pre>{command}</pre>" in commands
+    assert html_list(["ρ = 1 ± 2"]) == "<ul><li>ρ&nbsp;=&nbsp;1&nbsp;±&nbsp;2</li></ul>"
     assert html_list(["Use `a<b`."]) == "<ul><li>Use <code>a&lt;b</code>.</li></ul>"
 
 

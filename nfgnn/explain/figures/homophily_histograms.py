@@ -77,7 +77,7 @@ def _below_half(graph: dict[str, Any]) -> float:
 def _panel_title(graph: dict[str, Any], alone: bool) -> str:
     share = percent(_below_half(graph))
     if alone:
-        return f"{share} of the nodes have mostly neighbours of other classes"
+        return f"{share} of the nodes have mostly other-class neighbours"
     return f"{title(graph['name'])}: {share} below h = ½"
 
 
