@@ -494,6 +494,8 @@ def test_phone(browser: Any, explorer_file: Path) -> None:
             return height && Math.min(width, height) < 44;
           }).map((target) => target.outerHTML)""")
         assert small == []
+        page.select_option("#interval", index=1)
+        assert facts(page, "#selection")["selected"].endswith("(h from 0 to 0.1)")
         # Two fingers that move apart zoom.
         page.locator("#overlay").scroll_into_view_if_needed()
         box, before = page.locator("#overlay").bounding_box(), places(page, [node])[0]

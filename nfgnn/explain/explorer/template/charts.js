@@ -13,40 +13,58 @@ function chart(draw) {
   return block;
 }
 
+/** An empty chart. */
+const chartRoot = (width, height, description, role = "img") => svg("svg", {
+  class: "chart", height, viewBox: `0 0 ${width} ${height}`, role, "aria-label": description,
+});
+const textAt = (x, y, text, anchor = "start") => svg("text", { x, y, "text-anchor": anchor }, text);
+const horizontal = (name, box, y) => svg("line", {
+  class: name, x1: box.left, x2: box.right, y1: y, y2: y,
+});
+const pathThrough = (points) => points
+  .map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+
 /** About `wanted` round numbers between low and high. */
 function ticks(low, high, wanted) {
   const rough = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((factor) => factor * power >= 0.7 * rough) * power;
-  const list = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) list.push(k * step);
+  const list = [], last = high + 1e-9 * step;
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= last; k++) list.push(k * step);
   return { list, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
 }
 
 const tickLabel = (value, digits) => (
   digits ? fixed(value, digits) : count(value || 0).replace("-", "−"));
-const scaleTo = (low, high, from, to) => (value) => from + ((value - low) / (high - low || 1)) * (to - from);
+const scaleTo = (low, high, from, to) => (
+  (value) => from + ((value - low) / (high - low || 1)) * (to - from));
 
 /** The range of values including 0, with a small margin. */
 function rangeOf(values) {
-  const low = Math.min(0, ...values), high = Math.max(0, ...values), air = 0.06 * (high - low) || 1;
+  const low = Math.min(0, ...values), high = Math.max(0, ...values);
+  const air = 0.06 * (high - low) || 1;
   return [low < 0 ? low - air : 0, high > 0 ? high + air : air];
+}
+
+/** Grid and ticks of the vertical axis; returns its scale. */
+function verticalAxis(root, box, [low, high]) {
+  const y = scaleTo(low, high, box.bottom, box.top), { list, digits } = ticks(low, high, 4);
+  for (const value of list) {
+    root.append(horizontal("grid", box, y(value)));
+    root.append(textAt(box.left - 7, y(value) + 4, tickLabel(value, digits), "end"));
+  }
+  return y;
 }
 
 /** Frame, grid and ticks on both axes; returns the scales. */
 function frame(root, box, [lowX, highX], [lowY, highY], label) {
-  const x = scaleTo(lowX, highX, box.left, box.right), y = scaleTo(lowY, highY, box.bottom, box.top);
-  const rows = ticks(lowY, highY, 4);
-  for (const value of rows.list) {
-    root.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: y(value), y2: y(value) }));
-    root.append(svg("text", { x: box.left - 7, y: y(value) + 4, "text-anchor": "end" }, tickLabel(value, rows.digits)));
+  const x = scaleTo(lowX, highX, box.left, box.right), y = verticalAxis(root, box, [lowY, highY]);
+  const { list, digits } = ticks(lowX, highX, 4);
+  for (const value of list) {
+    root.append(textAt(x(value), box.bottom + 17, tickLabel(value, digits), "middle"));
   }
-  const columns = ticks(lowX, highX, 4);
-  for (const value of columns.list) {
-    root.append(svg("text", { x: x(value), y: box.bottom + 17, "text-anchor": "middle" }, tickLabel(value, columns.digits)));
-  }
-  if (lowY < 0) root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: y(0), y2: y(0) }));
-  root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
-  root.append(svg("text", { x: (box.left + box.right) / 2, y: box.bottom + 35, "text-anchor": "middle" }, label));
+  if (lowY < 0) root.append(horizontal("axis", box, y(0)));
+  root.append(horizontal("axis", box, box.bottom));
+  root.append(textAt((box.left + box.right) / 2, box.bottom + 35, label, "middle"));
   return { x, y };
 }
 
@@ -88,9 +106,7 @@ function responseChart(series, base, description, onClass) {
   });
   const draw = (width) => {
     const height = 226, box = { left: 48, right: width - 10, top: 24, bottom: height - 42 };
-    const root = svg("svg", {
-      class: "chart", height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description,
-    });
+    const root = chartRoot(width, height, description);
     const shown = chosen() ? related : all;
     const values = shown.map(({ points }) => (
       points.map(([f, r], p) => [f, chosen() ? r - base.points[p][1] : r])));
@@ -101,9 +117,9 @@ function responseChart(series, base, description, onClass) {
     for (const point of flat) point[1] /= unit;
     const to = frame(root, box, [0, highest], rangeOf(flat.map(([, r]) => r)), "frequency λ");
     const factor = unit < 1 ? ` in units of 10${superscript(power)}` : "";
-    root.append(svg("text", { x: 0, y: 12 }, (chosen() ? "difference in response" : "response") + factor));
+    root.append(textAt(0, 12, (chosen() ? "difference in response" : "response") + factor));
     const paths = shown.map(({ line, category }, s) => svg("path", {
-      d: values[s].map(([f, r], k) => `${k ? "L" : "M"}${to.x(f).toFixed(1)} ${to.y(r).toFixed(1)}`).join(""),
+      d: pathThrough(values[s].map(([f, r]) => [to.x(f), to.y(r)])),
       fill: "none", "stroke-linejoin": "round", ...line, ...ofClass(category),
     }));
     root.append(...paths.reverse());
@@ -130,24 +146,26 @@ function coefficientChart(sets) {
   const orders = Math.max(...sets.map(({ values }) => values.length));
   const draw = (width) => {
     const height = 168, box = { left: 48, right: width - 10, top: 8, bottom: height - 42 };
-    const root = svg("svg", { class: "chart", height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Filter coefficients by order; the numbers follow" });
-    const [low, high] = rangeOf(sets.flatMap(({ values }) => values));
-    const y = scaleTo(low, high, box.bottom, box.top), step = (box.right - box.left) / orders, bar = (0.72 * step) / sets.length;
-    const rows = ticks(low, high, 4);
-    for (const value of rows.list) {
-      root.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: y(value), y2: y(value) }));
-      root.append(svg("text", { x: box.left - 7, y: y(value) + 4, "text-anchor": "end" }, tickLabel(value, rows.digits)));
-    }
-    root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: y(0), y2: y(0) }));
+    const root = chartRoot(width, height, "Filter coefficients by order; the numbers follow");
+    const y = verticalAxis(root, box, rangeOf(sets.flatMap(({ values }) => values)));
+    const step = (box.right - box.left) / orders, bar = (0.72 * step) / sets.length;
+    root.append(horizontal("axis", box, y(0)));
     const every = Math.ceil(24 / step);
     for (let k = 0; k < orders; k++) {
       const left = box.left + step * (k + 0.14);
       sets.forEach(({ values, colour }, s) => {
-        if (k < values.length) root.append(svg("rect", { x: left + s * bar, width: Math.max(1, bar - 1), y: Math.min(y(0), y(values[k])), height: Math.max(1, Math.abs(y(values[k]) - y(0))), fill: colour }));
+        if (k >= values.length) return;
+        const top = Math.min(y(0), y(values[k])), high = Math.abs(y(values[k]) - y(0));
+        root.append(svg("rect", {
+          x: left + s * bar, width: Math.max(1, bar - 1), y: top, height: Math.max(1, high),
+          fill: colour,
+        }));
       });
-      if (k % every === 0) root.append(svg("text", { x: box.left + step * (k + 0.5), y: box.bottom + 17, "text-anchor": "middle" }, `${k}`));
+      if (k % every === 0) {
+        root.append(textAt(box.left + step * (k + 0.5), box.bottom + 17, `${k}`, "middle"));
+      }
     }
-    root.append(svg("text", { x: (box.left + box.right) / 2, y: box.bottom + 35, "text-anchor": "middle" }, "order k"));
+    root.append(textAt((box.left + box.right) / 2, box.bottom + 35, "order k", "middle"));
     return root;
   };
   const keys = sets.map(({ name, colour }) => key({ stroke: colour, "stroke-width": 8 }, name));
@@ -156,41 +174,68 @@ function coefficientChart(sets) {
 
 const FEW = 10; // an accuracy on fewer nodes than this is hardly one
 const RUN_COLOURS = ["var(--first)", "var(--second)"];
+const runLine = (r) => ({
+  stroke: RUN_COLOURS[r], "stroke-width": 2, "stroke-dasharray": r ? "5 3" : null,
+});
 
-/** Bars: nodes per interval of h; lines: test accuracy of every run. `chosen(b)` is the selected share of interval b. */
+/**
+ * Bars: nodes per interval of h; lines: test accuracy of every run. `chosen(b)` is the selected
+ * share of interval b.
+ */
 function binChart(chosen, onBin) {
   const most = Math.max(1, ...page.bins.map((bin) => bin.nodes));
   const draw = (width) => {
     const height = 236, box = { left: 52, right: width - 44, top: 26, bottom: height - 42 };
-    const root = svg("svg", { class: "chart", height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Intervals of local homophily" });
+    const root = chartRoot(width, height, "Intervals of local homophily", "group");
     const { x, y } = frame(root, box, [0, 1], [0, most * 1.06], "local homophily h");
-    root.append(svg("text", { x: 0, y: 12 }, "nodes"), svg("text", { x: width, y: 12, "text-anchor": "end" }, "test accuracy"));
+    root.append(textAt(0, 12, "nodes"), textAt(width, 12, "test accuracy", "end"));
     const score = scaleTo(0, 1, box.bottom, box.top);
-    for (const value of [0, 0.5, 1]) root.append(svg("text", { x: box.right + 7, y: score(value) + 4 }, `${100 * value} %`));
+    for (const value of [0, 0.5, 1]) {
+      root.append(textAt(box.right + 7, score(value) + 4, `${100 * value} %`));
+    }
     const groups = page.bins.map((bin, b) => {
-      const left = x(bin.low) + 1, wide = x(bin.high) - x(bin.low) - 2, full = box.bottom - y(bin.nodes), part = full * chosen(b);
-      const scores = graph.runs.map((run, r) => `${run.name} ${percent(bin.accuracy[r])}`).join(", ");
-      const label = `h from ${bin.low} to ${bin.high}: ${plural(bin.nodes, "node")}, ${count(bin.tested)} tested: ${scores}`;
-      const group = svg("g", { class: "bin", role: "button", "aria-label": `${label}. Select them.`, onclick: () => onBin(b) },
-        svg("title", {}, label),
-        svg("rect", { x: left, width: wide, y: y(bin.nodes), height: full, class: "bar" }),
-        svg("rect", { x: left, width: wide, y: box.bottom - part, height: part, fill: "var(--soft)" }),
-        svg("rect", { class: "ring", x: left - 1, width: wide + 2, y: box.top, height: box.bottom - box.top, rx: 3 }));
-      return group;
+      const left = x(bin.low) + 1, wide = x(bin.high) - x(bin.low) - 2;
+      const full = box.bottom - y(bin.nodes), part = full * chosen(b);
+      const scores = graph.runs.map((run, r) => `${run.name} ${percent(bin.accuracy[r])}`);
+      const nodes = `${plural(bin.nodes, "node")}, ${count(bin.tested)} tested`;
+      const label = `h from ${bin.low} to ${bin.high}: ${nodes}: ${scores.join(", ")}`;
+      const bar = { x: left, width: wide };
+      return svg("g", {
+        class: "bin", role: "button", "aria-label": `${label}. Select them.`,
+        onclick: () => onBin(b),
+      },
+      svg("title", {}, label),
+      svg("rect", { ...bar, y: y(bin.nodes), height: full, class: "bar" }),
+      svg("rect", { ...bar, y: box.bottom - part, height: part, fill: "var(--soft)" }),
+      svg("rect", {
+        class: "ring", x: left - 1, width: wide + 2, rx: 3,
+        y: box.top, height: box.bottom - box.top,
+      }));
     });
     root.append(...groups);
     roving(groups);
-    graph.runs.forEach((run, r) => {
-      const line = { stroke: RUN_COLOURS[r], "stroke-width": 2, "stroke-dasharray": r ? "5 3" : null, "pointer-events": "none" };
-      const dots = page.bins.flatMap((bin) => (bin.tested ? [[x((bin.low + bin.high) / 2), score(bin.accuracy[r]), bin.tested < FEW]] : []));
-      root.append(svg("path", { d: dots.map(([u, v], k) => `${k ? "L" : "M"}${u.toFixed(1)} ${v.toFixed(1)}`).join(""), fill: "none", ...line }));
+    graph.runs.forEach((_, r) => {
+      const dots = page.bins.filter((bin) => bin.tested).map((bin) => (
+        [x((bin.low + bin.high) / 2), score(bin.accuracy[r]), bin.tested < FEW]));
+      root.append(svg("path", {
+        d: pathThrough(dots), fill: "none", "pointer-events": "none", ...runLine(r),
+      }));
       for (const [u, v, few] of dots) {
-        const paint = { fill: few ? "var(--card)" : RUN_COLOURS[r], stroke: RUN_COLOURS[r], "stroke-width": 1.6, "pointer-events": "none" };
-        root.append(r ? svg("rect", { x: u - 3.5, y: v - 3.5, width: 7, height: 7, ...paint }) : svg("circle", { cx: u, cy: v, r: 3.8, ...paint }));
+        const style = {
+          fill: few ? "var(--card)" : RUN_COLOURS[r], stroke: RUN_COLOURS[r],
+          "stroke-width": 1.6, "pointer-events": "none",
+        };
+        root.append(r
+          ? svg("rect", { x: u - 3.5, y: v - 3.5, width: 7, height: 7, ...style })
+          : svg("circle", { cx: u, cy: v, r: 3.8, ...style }));
       }
     });
     return root;
   };
-  const keys = graph.runs.map((run, r) => key({ stroke: RUN_COLOURS[r], "stroke-width": 2, "stroke-dasharray": r ? "5 3" : null }, `test accuracy of ${run.name}`));
-  return el("div", {}, chart(draw), el("div", { class: "keys" }, key({ stroke: "var(--edge)", "stroke-width": 8 }, "all nodes"), key({ stroke: "var(--soft)", "stroke-width": 8 }, "selected"), ...keys));
+  const keys = [
+    key({ stroke: "var(--edge)", "stroke-width": 8 }, "all nodes"),
+    key({ stroke: "var(--soft)", "stroke-width": 8 }, "selected"),
+    ...graph.runs.map((run, r) => key(runLine(r), `test accuracy of ${run.name}`)),
+  ];
+  return el("div", {}, chart(draw), el("div", { class: "keys" }, ...keys));
 }

@@ -21,7 +21,8 @@ const faint = () => (darkMode.matches ? "#43494f" : "#d3d7da");
 function kind(c) {
   if (c < 0) return { colour: grey(), shape: 0 };
   const colours = PALETTE[scheme()];
-  return { colour: colours[c % colours.length], shape: Math.floor(c / colours.length) % (2 * SHAPES) };
+  const shape = Math.floor(c / colours.length) % (2 * SHAPES);
+  return { colour: colours[c % colours.length], shape };
 }
 
 /** Stroke of the curve of a class: the colour of the class, and a dash pattern for its shape. */
@@ -103,9 +104,9 @@ function colourings() {
   const ways = [
     amounts("homophily", "local homophily h", (i) => graph.homophily[i], 1, none),
     amounts("entropy", "label entropy S", (i) => graph.entropy[i], entropies, none),
-    kinds("class", "class",
-      () => [...classNames.map((name, c) => ({ ...kind(c), name })), { ...kind(-1), name: "unknown" }],
-      (i) => (graph.label[i] < 0 ? numClasses : graph.label[i])),
+    kinds("class", "class", () => [
+      ...classNames.map((name, c) => ({ ...kind(c), name })), { ...kind(-1), name: "unknown" },
+    ], (i) => (graph.label[i] < 0 ? numClasses : graph.label[i])),
   ];
   graph.runs.forEach((run, r) => {
     const of = several ? ` of ${run.name}` : "";
@@ -133,7 +134,7 @@ function comparison() {
   const [first, second] = graph.runs.map((run) => run.name);
   const third = () => ({ colour: PALETTE[scheme()][3], shape: 3 });
   return kinds("comparison", "disagreement", () => [
-    { colour: darkMode.matches ? "#56b4e9" : "#1560aa", shape: 0, name: `only ${first} is correct`, front: true },
+    { ...kind(darkMode.matches ? 4 : 0), name: `only ${first} is correct`, front: true },
     { colour: PALETTE[scheme()][1], shape: 2, name: `only ${second} is correct`, front: true },
     { ...third(), name: "both are wrong and disagree", front: true },
     { ...third(), shape: 3 + HOLLOW, name: "class unknown, and they disagree", front: true },

@@ -14,7 +14,8 @@ function unpack(packed) {
   if (!packed.low) return codes;
   const columns = packed.low.length, numbers = new Float32Array(codes.length);
   for (let i = 0; i < codes.length; i++) {
-    numbers[i] = codes[i] === 65535 ? NaN : packed.low[i % columns] + packed.step[i % columns] * codes[i];
+    const k = i % columns;
+    numbers[i] = codes[i] === 65535 ? NaN : packed.low[k] + packed.step[k] * codes[i];
   }
   return numbers;
 }
@@ -43,13 +44,15 @@ const graph = {
     },
   })),
 };
-const isTested = (i) => graph.part[i] >= page.parts.indexOf("test"); // unobserved nodes stand after it
+// Unobserved nodes, which come after the test nodes, are tested as well.
+const isTested = (i) => graph.part[i] >= page.parts.indexOf("test");
 const numClasses = page.classNames.length;
 
 const classNames = page.classNames.map((name) => (/^-?\d+$/.test(name) ? `class ${name}` : name));
 const className = (c) => (c < 0 ? "unknown" : classNames[c]);
 const nodeName = (i) => (page.ids ? page.ids[i] : `${graph.node[i]}`);
-const nodeTitle = (i) => (page.ids ? `${page.ids[i]} (node ${graph.node[i]})` : `Node ${graph.node[i]}`);
+const nodeTitle = (i) => (
+  page.ids ? `${page.ids[i]} (node ${graph.node[i]})` : `Node ${graph.node[i]}`);
 const neighboursOf = (i) => graph.neighbours.subarray(graph.starts[i], graph.starts[i + 1]);
 const isRight = (run, i) => graph.runs[run].predicted[i] === graph.label[i];
 const disagree = (i) => graph.runs[0].predicted[i] !== graph.runs[1].predicted[i];
@@ -57,7 +60,8 @@ const disagree = (i) => graph.runs[0].predicted[i] !== graph.runs[1].predicted[i
 /** Ψ of a node in a run, as a plain array. */
 function coefficientsOf(run, i) {
   const { psi, orders, oneForAll } = graph.runs[run].filters;
-  return Array.from(oneForAll ? psi.subarray(0, orders) : psi.subarray(i * orders, (i + 1) * orders));
+  const row = oneForAll ? 0 : i;
+  return Array.from(psi.subarray(row * orders, (row + 1) * orders));
 }
 
 /** The points [λ, response] of a filter with these coefficients. */
@@ -84,7 +88,8 @@ function fill(element, attributes, children) {
   return element;
 }
 /** An HTML element; strings among the children become text, never markup. */
-const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+const el = (tag, attributes = {}, ...children) =>
+  fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 const byId = (id) => document.getElementById(id);

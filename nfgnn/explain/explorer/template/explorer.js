@@ -62,11 +62,13 @@ const emphasiseClass = (c) => emphasise(c === null ? null : (i) => graph.label[i
 function select(test, name = "") {
   look.selection = test && Uint8Array.from({ length: graph.size }, (_, i) => Number(test(i)));
   look.selectionName = name;
+  byId("interval").value = "0";
   const body = byId("selection-body"), focused = body.contains(document.activeElement);
   emphasise(null); // the element under the pointer may be about to disappear
   body.classList.toggle("two", withFilters.length > 0);
   byId("selection-title").textContent = test ? "Selection" : "All nodes";
-  if (test) showSelection(look.selection, name, body, { onStep: walk, onClear: () => select(null) });
+  const onClear = () => select(null);
+  if (test) showSelection(look.selection, name, body, { onStep: walk, onClear });
   else showAll(body, { onClass: emphasiseClass, onSelect: select });
   if (focused) body.focus({ preventScroll: true });
   showBins();
@@ -88,7 +90,9 @@ function showBins() {
   }
   const focused = byId("bins").contains(document.activeElement);
   byId("bins").replaceChildren(binChart((b) => (all[b] ? chosen[b] / all[b] : 0), selectBin));
-  if (focused) requestAnimationFrame(() => requestAnimationFrame(() => byId("bins").querySelectorAll(".bin")[look.focusBin ?? 0]?.focus()));
+  if (!focused) return;
+  const refocus = () => byId("bins").querySelectorAll(".bin")[look.focusBin ?? 0]?.focus();
+  requestAnimationFrame(() => requestAnimationFrame(refocus)); // after the chart has been drawn
 }
 
 const binName = (b) => `h from ${page.bins[b].low} to ${page.bins[b].high}`;
@@ -96,17 +100,26 @@ const binName = (b) => `h from ${page.bins[b].low} to ${page.bins[b].high}`;
 function selectBin(b) {
   look.focusBin = b;
   select((i) => graph.bin[i] === b, binName(b));
+  byId("interval").value = `${b + 1}`;
 }
 
 function showLegend() {
   const { colouring } = look, looks = colouring.looks();
   if (colouring.high) {
-    const bar = el("canvas", { width: LEVELS, height: 1, "aria-hidden": "true" }), context = bar.getContext("2d");
-    looks.slice(0, LEVELS).forEach(({ colour }, k) => { context.fillStyle = colour; context.fillRect(k, 0, 1, 1); });
-    const labels = [0, colouring.high / 2, colouring.high].map((value) => el("span", {}, fixed(value, 2)));
+    const bar = el("canvas", { width: LEVELS, height: 1, "aria-hidden": "true" });
+    const context = bar.getContext("2d");
+    looks.slice(0, LEVELS).forEach(({ colour }, k) => {
+      context.fillStyle = colour;
+      context.fillRect(k, 0, 1, 1);
+    });
+    const values = [0, colouring.high / 2, colouring.high];
+    const labels = values.map((value) => el("span", {}, fixed(value, 2)));
     const incomplete = graph.node.some((_, i) => i < graph.size && colouring.of(i) === LEVELS);
-    const rest = incomplete ? [el("span", { class: "key" }, swatch({ colour: grey(), shape: 0 }), colouring.missing)] : [];
-    byId("legend").replaceChildren(el("div", { class: "scale", role: "img", "aria-label": `${colouring.title} from 0 to ${fixed(colouring.high, 2)}` }, bar, ...labels), ...rest);
+    const unknown = [swatch({ colour: grey(), shape: 0 }), colouring.missing];
+    const rest = incomplete ? [el("span", { class: "key" }, ...unknown)] : [];
+    const label = `${colouring.title} from 0 to ${fixed(colouring.high, 2)}`;
+    const scale = { class: "scale", role: "img", "aria-label": label };
+    byId("legend").replaceChildren(el("div", scale, bar, ...labels), ...rest);
     return;
   }
   const size = new Array(looks.length).fill(0);
@@ -131,7 +144,9 @@ function find(text) {
     const exact = page.ids.indexOf(wanted);
     if (exact >= 0) return [exact];
     const lower = wanted.toLowerCase(), like = [];
-    for (let i = 0; i < graph.size && like.length < 8; i++) if (page.ids[i].toLowerCase().includes(lower)) like.push(i);
+    for (let i = 0; i < graph.size && like.length < 8; i++) {
+      if (page.ids[i].toLowerCase().includes(lower)) like.push(i);
+    }
     if (like.length) return like;
   }
   const exact = /^\d+$/.test(number) ? graph.node.indexOf(Number(number)) : -1;
@@ -140,11 +155,14 @@ function find(text) {
 
 function search(event) {
   event.preventDefault();
-  const text = byId("query").value, found = text.trim() ? find(text).filter((i) => i < graph.size) : [];
+  const text = byId("query").value.trim();
+  const found = text ? find(text).filter((i) => i < graph.size) : [];
   const show = (i) => { byId("found").replaceChildren(); choose(i); };
+  const button = (i) => el("button", { type: "button", onclick: () => show(i) }, nodeName(i));
   if (found.length === 1) show(found[0]);
-  else if (found.length) byId("found").replaceChildren("Which one?", ...found.map((i) => el("button", { type: "button", onclick: () => show(i) }, nodeName(i))));
-  else byId("found").replaceChildren(text.trim() ? `There is no node “${text.trim()}” on this page.` : "Enter the id of a node, or # and its number.");
+  else if (found.length) byId("found").replaceChildren("Which one?", ...found.map(button));
+  else if (text) byId("found").replaceChildren(`There is no node “${text}” on this page.`);
+  else byId("found").replaceChildren("Enter the id of a node, or # and its number.");
 }
 
 function options(id, names, onChange, start = 0) {
@@ -158,15 +176,24 @@ function placeNodes(layout) {
   const { name, note } = page.layouts[layout];
   map.fit();
   map.place();
-  const outside = map.outliers ? ` Triangles at the border point to ${plural(map.outliers, "node")} outside of the frame.` : "";
-  byId("placed").textContent = `Layout “${name}”: ${note}.${outside}`;
+  const outside = `${plural(map.outliers, "node")} outside of the frame`;
+  const triangles = map.outliers ? ` Triangles at the border point to ${outside}.` : "";
+  byId("placed").textContent = `Layout “${name}”: ${note}.${triangles}`;
+}
+
+function colourNodes(way) {
+  look.colouring = ways[way];
+  showLegend();
+  map.redraw();
 }
 
 /** The main numbers, next to the title. */
 function showTiles() {
   const tile = (name, value) => el("div", {}, el("dt", {}, name), el("dd", {}, value));
   const tiles = graph.runs.map((run) => tile(`${run.name} test accuracy`, percent(run.accuracy)));
-  if (page.disagreements !== null) tiles.push(tile("runs disagree on", percent(page.disagreements / page.numNodes)));
+  if (page.disagreements !== null) {
+    tiles.push(tile("runs disagree on", percent(page.disagreements / page.numNodes)));
+  }
   byId("tiles").replaceChildren(...tiles);
 }
 
@@ -182,15 +209,25 @@ function start() {
   byId("insight").textContent = unbroken(page.filterSummary);
   if (page.shown < page.numNodes) {
     byId("notice").hidden = false;
-    byId("notice").textContent = `This page shows a sample of ${count(page.shown)} of ${count(page.numNodes)} nodes: the surprising nodes and others chosen at random. The map, the search and the selections refer to the sample; the intervals of homophily, their accuracies and the mean filters refer to all nodes.`;
+    byId("notice").textContent = `This page shows a sample of ${count(page.shown)} of `
+      + `${count(page.numNodes)} nodes: the surprising nodes and others chosen at random. The map, `
+      + "the search and the selections refer to the sample; the intervals of homophily, the "
+      + "classes, their accuracies and the mean filters refer to all nodes.";
   }
-  const missing = page.numWithoutHomophily ? ` ${plural(page.numWithoutHomophily, "node")} without a label or labelled neighbours are in no interval.` : "";
-  byId("bins-note").textContent = `Bars count all nodes; accuracies are those of test nodes. Hollow marks are based on fewer than ${FEW} test nodes.${missing}`;
+  const missing = page.numWithoutHomophily
+    ? ` In no interval: ${plural(page.numWithoutHomophily, "node")} without a label or without `
+      + "labelled neighbours." : "";
+  byId("bins-note").textContent = "Bars count all nodes; accuracies are those of test nodes. "
+    + `Hollow marks are based on fewer than ${FEW} test nodes.${missing}`;
   byId("query").placeholder = page.ids ? "id, or #number" : "number";
   options("layout", page.layouts.map((layout) => layout.name), placeNodes, page.startLayout);
-  options("colour", ways.map((way) => way.title), (k) => { look.colouring = ways[k]; showLegend(); map.redraw(); }, ways.indexOf(look.colouring));
-  const parts = page.parts.map((_, part) => part).filter((part) => !part || graph.part.includes(part));
-  options("part", parts.map((part) => (part ? page.parts[part] : "all")), (k) => { look.part = parts[k]; map.redraw(); });
+  options("colour", ways.map((way) => way.title), colourNodes, ways.indexOf(look.colouring));
+  const parts = page.parts.map((_, part) => part);
+  const used = parts.filter((part) => !part || graph.part.includes(part));
+  options("part", used.map((part) => (part ? page.parts[part] : "all")), (k) => {
+    look.part = used[k];
+    map.redraw();
+  });
   const intervals = page.bins.map((bin, b) => `${binName(b)}: ${plural(bin.nodes, "node")}`);
   options("interval", ["none", ...intervals], (k) => (k ? selectBin(k - 1) : select(null)));
   byId("search").addEventListener("submit", search);
@@ -214,4 +251,10 @@ function start() {
 
 start();
 /** For scripts that drive the page: the position of a node in pixels of the map. */
-window.explorer = { place: (node) => { const i = graph.node.indexOf(node); return [map.x(i), map.y(i)]; }, state: look };
+window.explorer = {
+  place: (node) => {
+    const i = graph.node.indexOf(node);
+    return [map.x(i), map.y(i)];
+  },
+  state: look,
+};

@@ -1,6 +1,7 @@
 const DIRECTIONS = [[-1, 0], [1, 0], [0, -1], [0, 1]]; // left, right, up, down
 
-// The map: points on one canvas, marks on another above it. Brushing, clicking, zooming, navigation with arrow keys.
+// The map: points on one canvas, marks on another above it. Brushing, clicking, zooming, and
+// navigation with arrow keys.
 class NodeMap {
   /**
    * `look` holds what is shown: layout, colouring, part, selection, emphasis (a test of nodes), the
@@ -67,7 +68,8 @@ class NodeMap {
     const place = graph.places[this.look.layout], margin = 22, border = 9;
     const ranges = [this.range(place, 0), this.range(place, 1)];
     const sides = [this.width, this.height];
-    let scale = ranges.map(([low, high], k) => (sides[k] - 2 * margin) / Math.max(high - low, 1e-9));
+    let scale = ranges.map(
+      ([low, high], k) => (sides[k] - 2 * margin) / Math.max(high - low, 1e-9));
     if (page.layouts[this.look.layout].equalAxes) scale = [Math.min(...scale), Math.min(...scale)];
     this.base = new Float32Array(place.length);
     this.direction = new Int8Array(graph.size); // outside of the frame: index of DIRECTIONS, plus 1
@@ -205,8 +207,9 @@ class NodeMap {
     const beyond = this.direction[i] ? ", outside of the frame" : "";
     const facts = `${className(graph.label[i])}, h ${fixed(graph.homophily[i], 2)}`;
     this.tip.textContent = `${nodeTitle(i)}: ${facts}${beyond}`;
-    this.tip.style.left = `${Math.max(4, Math.min(x + 12, this.width - this.tip.offsetWidth - 4))}px`;
-    this.tip.style.top = `${y + this.tip.offsetHeight + 16 > this.height ? y - this.tip.offsetHeight - 10 : y + 12}px`;
+    const { offsetWidth, offsetHeight } = this.tip, below = y + offsetHeight + 16 <= this.height;
+    this.tip.style.left = `${Math.max(4, Math.min(x + 12, this.width - offsetWidth - 4))}px`;
+    this.tip.style.top = `${below ? y + 12 : y - offsetHeight - 10}px`;
   }
 
   /** The visible node nearest to a place, not farther than `reach` pixels. */
@@ -225,16 +228,23 @@ class NodeMap {
     for (let i = 0; i < graph.size; i++) {
       const dx = this.x(i) - this.x(from), dy = this.y(i) - this.y(from);
       const ahead = dx * right + dy * down, aside = Math.abs(dx * down) + Math.abs(dy * right);
-      if (ahead > 0.01 && ahead >= aside && ahead + 2 * aside < least && this.visible(i)) [best, least] = [i, ahead + 2 * aside];
+      const far = ahead + 2 * aside;
+      const fits = ahead > 0.01 && ahead >= aside && far < least;
+      if (fits && this.visible(i)) [best, least] = [i, far];
     }
     return best;
   }
 
   zoomBy(factor, x, y) {
-    const zoom = Math.max(1, Math.min(200, this.view.zoom * factor)), change = zoom / this.view.zoom;
+    const zoom = Math.max(1, Math.min(200, this.view.zoom * factor));
+    const change = zoom / this.view.zoom;
     const here = this.look.current ?? this.look.suggested;
-    const [cx, cy] = x !== undefined ? [x, y] : here !== null ? [this.x(here), this.y(here)] : [this.width / 2, this.height / 2];
-    this.view = zoom === 1 ? { zoom, x: 0, y: 0 } : { zoom, x: cx - (cx - this.view.x) * change, y: cy - (cy - this.view.y) * change };
+    let [cx, cy] = [this.width / 2, this.height / 2];
+    if (x !== undefined) [cx, cy] = [x, y];
+    else if (here !== null) [cx, cy] = [this.x(here), this.y(here)];
+    this.view = { zoom, x: 0, y: 0, ...(zoom === 1 ? {} : {
+      x: cx - (cx - this.view.x) * change, y: cy - (cy - this.view.y) * change,
+    }) };
     if (x === undefined && here !== null) this.reveal(here, 0.25);
     this.redraw();
   }
@@ -242,7 +252,8 @@ class NodeMap {
   /** Move the map so that a node is well inside it. */
   reveal(i, border = 0.05) {
     if (this.view.zoom === 1) border = 0;
-    const shift = (at, room) => Math.max(border * room - at, 0) || Math.min((1 - border) * room - at, 0);
+    const shift = (at, room) => (
+      Math.max(border * room - at, 0) || Math.min((1 - border) * room - at, 0));
     this.view.x += shift(this.x(i), this.width);
     this.view.y += shift(this.y(i), this.height);
     this.redraw();
@@ -280,9 +291,12 @@ class NodeMap {
         this.pinch(touches, event.pointerId, [x, y]);
         return;
       }
-      if (start && start.moves) Object.assign(this.view, { x: start.fromX + x - start.x, y: start.fromY + y - start.y });
-      else if (start && (this.brush || Math.hypot(x - start.x, y - start.y) > 5)) this.brush = { x: start.x, y: start.y, toX: x, toY: y };
-      else if (!start) {
+      if (start && start.moves) {
+        this.view.x = start.fromX + x - start.x;
+        this.view.y = start.fromY + y - start.y;
+      } else if (start && (this.brush || Math.hypot(x - start.x, y - start.y) > 5)) {
+        this.brush = { x: start.x, y: start.y, toX: x, toY: y };
+      } else if (!start) {
         const under = this.pick(x, y, 12);
         if (under === this.cursor) return;
         this.cursor = under;
@@ -308,7 +322,9 @@ class NodeMap {
       start = this.brush = null;
       this.mark();
     });
-    for (const gone of ["pointerleave", "blur"]) canvas.addEventListener(gone, () => { this.cursor = null; this.mark(); });
+    for (const gone of ["pointerleave", "blur"]) {
+      canvas.addEventListener(gone, () => { this.cursor = null; this.mark(); });
+    }
     canvas.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return; // the page scrolls as always
       event.preventDefault();
@@ -333,15 +349,17 @@ class NodeMap {
   }
 
   inside({ x, y, toX, toY }) {
-    const [left, right, top, bottom] = [Math.min(x, toX), Math.max(x, toX), Math.min(y, toY), Math.max(y, toY)];
-    return (i) => this.visible(i) && this.x(i) >= left && this.x(i) <= right && this.y(i) >= top && this.y(i) <= bottom;
+    const between = (value, a, b) => value >= Math.min(a, b) && value <= Math.max(a, b);
+    return (i) => this.visible(i) && between(this.x(i), x, toX) && between(this.y(i), y, toY);
   }
 
   key(event) {
-    const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
+    const way = DIRECTIONS[arrows.indexOf(event.key)];
     if (way) {
       const from = this.cursor ?? this.look.current;
-      this.cursor = from === null ? this.pick(this.width / 2, this.height / 2, Infinity) : this.next(from, way);
+      this.cursor = from === null
+        ? this.pick(this.width / 2, this.height / 2, Infinity) : this.next(from, way);
       if (this.cursor !== null) this.reveal(this.cursor);
     } else if (event.key === "Enter" && this.cursor !== null) this.on.clicked(this.cursor);
     else if (event.key === "+" || event.key === "=") this.zoomBy(1.5);

@@ -9,18 +9,28 @@ const withFilters = graph.runs.flatMap((run, r) => (run.filters ? [r] : []));
 /** The run whose filters differ from node to node, else the first one that has any. */
 const leading = withFilters.find((r) => !graph.runs[r].filters.oneForAll) ?? withFilters[0];
 
-const facts = (rows) => el("dl", {}, ...rows.flatMap(([term, value]) => [el("dt", {}, term), el("dd", {}, value)]));
+const note = (text) => el("p", { class: "note" }, text);
+const facts = (rows) => el("dl", {}, ...rows.flatMap(
+  ([term, value]) => [el("dt", {}, term), el("dd", {}, value)]));
 const noFilters = () => {
   const names = graph.runs.map((run) => run.name).join(" and ");
-  return el("p", { class: "note" }, `${names} ${graph.runs.length > 1 ? "have" : "has"} no polynomial filter, so there are no coefficients and no frequency responses to show.`);
+  const have = graph.runs.length > 1 ? "have" : "has";
+  return note(`${names} ${have} no polynomial filter, so there are no coefficients and no `
+    + "frequency responses to show.");
 };
 
-/** The reference filter: that of a run with one filter for all nodes, else the mean of all nodes. */
+const meanSeries = ({ filters, name }, line) => (
+  { name: `mean of all nodes, ${name}`, points: responseOf(filters, filters.mean), line });
+
+/** The reference filter: that of a run with one filter for all nodes, else the mean of all. */
 function globalSeries() {
   const single = withFilters.find((r) => graph.runs[r].filters.oneForAll);
-  const run = graph.runs[single ?? leading], line = single !== undefined && single !== leading ? LINE.second : LINE.global;
-  const name = single !== undefined ? `${run.name}: one filter for all` : `mean of all nodes, ${run.name}`;
-  return { name, points: responseOf(run.filters, run.filters.mean), line };
+  if (single === undefined) return meanSeries(graph.runs[leading], LINE.global);
+  const { name, filters } = graph.runs[single];
+  return {
+    name: `${name}: one filter for all`, points: responseOf(filters, filters.mean),
+    line: single === leading ? LINE.global : LINE.second,
+  };
 }
 
 const MOST_CURVES = 12;
@@ -66,20 +76,24 @@ function showAll(body, { onClass, onSelect }) {
     left.append(el("div", { class: "steps" }, el("button", { type: "button", onclick: select },
       "Select the nodes on which the runs disagree")));
   }
-  left.append(el("p", { class: "note" }, "To select nodes, drag a rectangle on the map, choose an interval of homophily, or choose an entry of the legend."));
+  left.append(note("To select nodes, drag a rectangle on the map, choose an interval of homophily, "
+    + "or choose an entry of the legend."));
   parts.push(left);
   if (withFilters.length) {
-    const { filters, name } = graph.runs[leading], global = globalSeries();
-    const mean = { name: `mean of all nodes, ${name}`, points: responseOf(filters, filters.mean), line: LINE.group };
+    const { filters } = graph.runs[leading], global = globalSeries();
+    const mean = meanSeries(graph.runs[leading], LINE.group);
     const classes = filters.oneForAll ? [] : classSeries(filters);
     const known = filters.classMeans.filter((one) => one).length;
     const series = filters.oneForAll ? [global] : [mean, ...classes];
     if (!filters.oneForAll && global.name !== mean.name) series.push({ ...global, whole: true });
     const base = filters.oneForAll ? global : mean;
-    const right = el("div", {}, el("h3", {}, filters.oneForAll ? "Frequency response" : "Mean frequency response by class"),
-      responseChart(series, base, "Mean frequency response of all nodes and of the classes", onClass));
+    const title = filters.oneForAll ? "Frequency response" : "Mean frequency response by class";
+    const description = "Mean frequency response of all nodes and of the classes";
+    const right = el("div", {}, el("h3", {}, title),
+      responseChart(series, base, description, onClass));
     if (classes.length && classes.length < known) {
-      right.append(el("p", { class: "note" }, `The ${classes.length} of ${known} classes whose mean differs most from that of all nodes.`));
+      right.append(note(`The ${classes.length} of ${known} classes whose mean differs most from `
+        + "that of all nodes."));
     }
     parts.push(right);
   }
@@ -90,8 +104,11 @@ function showNode(i, title, body, onNode) {
   title.textContent = nodeTitle(i);
   const label = graph.label[i];
   const verdict = (r) => (label < 0 ? "" : isRight(r, i) ? ", correct" : ", wrong");
-  const distances = graph.runs.flatMap((run) => (run.filters && !run.filters.oneForAll
-    ? [[graph.runs.length > 1 ? `filter distance, ${run.name}` : "filter distance", percent(run.filters.distance[i])]] : []));
+  const distances = graph.runs.flatMap(({ name, filters }) => {
+    if (!filters || filters.oneForAll) return [];
+    const term = graph.runs.length > 1 ? `filter distance, ${name}` : "filter distance";
+    return [[term, percent(filters.distance[i])]];
+  });
   const parts = [facts([
     ["class", className(label)],
     ...graph.runs.map((run, r) => [`predicted by ${run.name}`,
@@ -104,7 +121,7 @@ function showNode(i, title, body, onNode) {
   ])];
   parts.push(...(withFilters.length ? nodeFilters(i, label) : [noFilters()]));
   parts.push(el("h3", {}, "Neighbours"));
-  parts.push(graph.degree[i] ? egoChart(i, onNode) : el("p", { class: "note" }, "This node has no neighbours."));
+  parts.push(graph.degree[i] ? egoChart(i, onNode) : note("This node has no neighbours."));
   body.replaceChildren(...parts);
 }
 
@@ -112,28 +129,37 @@ function nodeFilters(i, label) {
   const own = withFilters.filter((r) => !graph.runs[r].filters.oneForAll);
   const series = own.map((r) => ({
     name: own.length > 1 ? `this node, ${graph.runs[r].name}` : "this node",
-    points: responseOf(graph.runs[r].filters, coefficientsOf(r, i)), line: r ? LINE.second : LINE.first,
+    points: responseOf(graph.runs[r].filters, coefficientsOf(r, i)),
+    line: r ? LINE.second : LINE.first,
   }));
   const base = globalSeries();
   series.push(base);
   const { filters, name } = graph.runs[leading];
   if (label >= 0 && filters.classMeans[label] && !filters.oneForAll) {
-    series.push({ name: `mean of ${className(label)}`, points: responseOf(filters, filters.classMeans[label]), line: LINE.group });
+    const points = responseOf(filters, filters.classMeans[label]);
+    series.push({ name: `mean of ${className(label)}`, points, line: LINE.group });
   }
-  const sets = withFilters.map((r) => ({ name: graph.runs[r].name, values: coefficientsOf(r, i), colour: RUN_COLOURS[r] }));
+  const sets = withFilters.map((r) => (
+    { name: graph.runs[r].name, values: coefficientsOf(r, i), colour: RUN_COLOURS[r] }));
   sets.push({ name: `mean of all nodes, ${name}`, values: filters.mean, colour: "var(--edge)" });
   const bases = [...new Set(withFilters.map((r) => graph.runs[r].filters.basis))].join(" and ");
   return [
-    el("h3", {}, "Frequency response"), responseChart(series, base, `Frequency response of ${nodeTitle(i)}`),
+    el("h3", {}, "Frequency response"),
+    responseChart(series, base, `Frequency response of ${nodeTitle(i)}`),
     el("h3", {}, `Coefficients (${bases})`), coefficientChart(sets), coefficientTable(sets),
   ];
 }
 
 function coefficientTable(sets) {
   const orders = Math.max(...sets.map(({ values }) => values.length));
-  const rows = Array.from({ length: orders }, (_, k) => el("tr", {}, el("th", { scope: "row" }, `${k}`), ...sets.map(({ values }) => el("td", {}, fixed(values[k], 4)))));
-  const head = el("tr", {}, el("th", { scope: "col" }, "k"), ...sets.map(({ name }) => el("th", { scope: "col" }, name)));
-  return el("details", {}, el("summary", {}, "as numbers"), el("div", { class: "wide" }, el("table", { id: "coefficients" }, el("thead", {}, head), el("tbody", {}, ...rows))));
+  const rows = Array.from({ length: orders }, (_, k) => el("tr", {},
+    el("th", { scope: "row" }, `${k}`),
+    ...sets.map(({ values }) => el("td", {}, fixed(values[k], 4)))));
+  const names = ["k", ...sets.map(({ name }) => name)];
+  const head = el("tr", {}, ...names.map((name) => el("th", { scope: "col" }, name)));
+  const table = el("table", { id: "coefficients" },
+    el("thead", {}, head), el("tbody", {}, ...rows));
+  return el("details", {}, el("summary", {}, "as numbers"), el("div", { class: "wide" }, table));
 }
 
 /** Statistics of a selection; means exclude nodes without a value. */
@@ -162,24 +188,33 @@ function meanCoefficients(run, nodes) {
 
 function showSelection(selection, name, body, { onStep, onClear }) {
   const found = statistics(selection), most = 6;
-  const classes = found.classes.slice(0, most).map(([c, n]) => `${className(c)}: ${count(n)}`).join(", ");
+  const largest = found.classes.slice(0, most).map(([c, n]) => `${className(c)}: ${count(n)}`);
+  const accuracy = (r) => (found.tested.length
+    ? `${percent(found.accuracy[r])} of ${plural(found.tested.length, "test node")}`
+    : "no test nodes");
   const list = facts([
     ["selected", `${plural(found.nodes.length, "node")} (${name})`],
-    ...graph.runs.map((run, r) => [`test accuracy of ${run.name}`, found.tested.length ? `${percent(found.accuracy[r])} of ${plural(found.tested.length, "test node")}` : "no test nodes"]),
+    ...graph.runs.map((run, r) => [`test accuracy of ${run.name}`, accuracy(r)]),
     ["mean homophily h", fixed(found.homophily)],
     ["mean entropy S", fixed(found.entropy)],
-    ["classes", classes + (found.classes.length > most ? ", …" : "")],
+    ["classes", largest.join(", ") + (found.classes.length > most ? ", …" : "")],
   ]);
   const none = found.nodes.length === 0;
-  const step = (text, by) => fill(el("button", { type: "button", onclick: () => onStep(found.nodes, by) }, text), none ? { disabled: "" } : {}, []);
-  const buttons = el("div", { class: "steps" }, step("Previous node", -1), step("Next node", 1), el("button", { type: "button", onclick: onClear }, "Clear"));
+  const button = (text, onclick, disabled = null) => (
+    el("button", { type: "button", onclick, disabled }, text));
+  const step = (text, by) => button(text, () => onStep(found.nodes, by), none ? "" : null);
+  const buttons = el("div", { class: "steps" },
+    step("Previous node", -1), step("Next node", 1), button("Clear", onClear));
   const parts = [el("div", {}, list, buttons)];
   if (withFilters.length && !none) {
     const series = withFilters.filter((r) => !graph.runs[r].filters.oneForAll).map((r) => ({
-      name: `mean of the selection, ${graph.runs[r].name}`, points: responseOf(graph.runs[r].filters, meanCoefficients(r, found.nodes)), line: r ? LINE.second : LINE.first,
+      name: `mean of the selection, ${graph.runs[r].name}`,
+      points: responseOf(graph.runs[r].filters, meanCoefficients(r, found.nodes)),
+      line: r ? LINE.second : LINE.first,
     }));
     const base = globalSeries();
-    parts.push(el("div", {}, responseChart([...series, base], base, "Mean frequency response of the selection")));
+    const description = "Mean frequency response of the selection";
+    parts.push(el("div", {}, responseChart([...series, base], base, description)));
   }
   body.replaceChildren(...parts);
 }
