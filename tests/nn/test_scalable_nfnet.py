@@ -31,7 +31,7 @@ def test_equals_the_formula(graph, batch_norm: bool) -> None:
     if batch_norm:
         norms = [norm.eval() for norm in model.norms]
         norms[0].running_mean.fill_(0.3)
-    h = torch.relu(norms[0](first(model.prop(x, edge_index)) + model.sketch_map(s)))
+    h = torch.relu(norms[0](first(model.prop(x, edge_index)) + model.sketch_map(s * 6**0.5)))
     h = h + torch.relu(norms[1](middle(h)))
     torch.testing.assert_close(model(x, edge_index), last(h))
 

@@ -1,5 +1,6 @@
 """ScalableNFGNN with a sketch of the adjacency matrix and residual layers."""
 
+import math
 from typing import Any
 
 import torch
@@ -28,12 +29,12 @@ class ScalableNFNet(Scalable):
 
     .. math::
         \tilde Z_i = \sum_{k=0}^{K} η_{ik}\, X^{(k)}_i, \qquad
-        H_i = \mathrm{ReLU}(\tilde Z_i W_1 + s_i W_s + b_1), \qquad
+        H_i = \mathrm{ReLU}(\tilde Z_i W_1 + \sqrt{d}\, s_i W_s + b_1), \qquad
         H_i ← H_i + \mathrm{ReLU}(H_i W_l + b_l), \qquad Z_i = H_i W_L + b_L
 
     A filter sees neighbours only through their features. On some graphs it matters who the
     neighbours are, which models with ``link`` learn from the adjacency matrix. The sketch
-    :math:`s_i` hashes the neighbours of a node into a few columns
+    :math:`s_i` hashes the neighbours of a node into d columns
     (:mod:`nfgnn.spectral.neighbour_hashing`), so it is a part of a row like the terms, and can be
     stored. A row is flat: the terms, then the sketch, ``[(K + 1) in_channels + sketch]``.
 
@@ -127,7 +128,9 @@ class ScalableNFNet(Scalable):
         filtered = self.prop.filter_rows(self._terms(rows))
         h = first(dropout_dense(filtered, p, self.training))
         if self.sketch_map is not None:
-            sketch = rows[:, rows.shape[1] - self.sketch :]
+            # A length of sqrt(sketch) instead of 1 is the scale that linear maps are initialised
+            # for. With a length of 1, the features are learned first, and by heart.
+            sketch = rows[:, rows.shape[1] - self.sketch :] * math.sqrt(self.sketch)
             h = h + self.sketch_map(dropout_dense(sketch, self.sketch_dropout, self.training))
         x = F.relu(self._normalised(h, 0))
         for i, lin in enumerate(hidden, 1):
