@@ -26,7 +26,7 @@ def paired(a: Sequence[float], b: Sequence[float]) -> Comparison:
     compared with Student's distribution with n - 1 degrees of freedom. If all differences are
     equal, p is 1 where they are zero and 0 elsewhere. A single run has no p.
     """
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     assert len(a) == len(b), "paired scores come from the same splits"
     runs = len(a)
@@ -37,7 +37,7 @@ def paired(a: Sequence[float], b: Sequence[float]) -> Comparison:
         return Comparison(mean, None, None, runs)
     if std < 1e-12:
         return Comparison(mean, 0.0, 1.0 if abs(mean) < 1e-12 else 0.0, runs)
-    p = 2 * t.sf(abs(mean) * runs**0.5 / std, runs - 1)
+    p = 2 * stdtr(runs - 1, -abs(mean) * runs**0.5 / std)
     return Comparison(mean, summary["ci95"], float(p), runs)
 
 
@@ -53,7 +53,7 @@ def paired_overlapping(a: Sequence[float], b: Sequence[float], test_to_train: fl
         a, b: scores on the same splits in one order, at least two of them.
         test_to_train: number of test nodes per training node.
     """
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     assert len(a) == len(b), "paired scores come from the same splits"
     runs = len(a)
@@ -61,7 +61,7 @@ def paired_overlapping(a: Sequence[float], b: Sequence[float], test_to_train: fl
     if summary["std"] < 1e-12:
         return 1.0 if abs(summary["mean"]) < 1e-12 else 0.0
     deviation = summary["std"] * (1 / runs + test_to_train) ** 0.5
-    return float(2 * t.sf(abs(summary["mean"]) / deviation, runs - 1))
+    return float(2 * stdtr(runs - 1, -abs(summary["mean"]) / deviation))
 
 
 def signed_rank(a: Sequence[float], b: Sequence[float]) -> float:

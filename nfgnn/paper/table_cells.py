@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from scipy.stats import rankdata
-
 from nfgnn.data import REGISTRY
 from nfgnn.paper.reproduce import Found
 from nfgnn.paper.statistics import Comparison, holm, paired
@@ -180,6 +178,8 @@ def mean_ranks(tables: Sequence[Table]) -> dict[str, MeanRank]:
     On every graph the models with runs are ranked by their mean. Equal ones share the mean of
     their ranks.
     """
+    from scipy.stats import rankdata
+
     ranks: dict[str, list[float]] = {}
     for table in tables:
         for place in range(len(table.columns)):

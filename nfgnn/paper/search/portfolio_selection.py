@@ -19,7 +19,6 @@ configuration, and the selection starts over with the remaining candidates.
 from collections.abc import Sequence
 
 import numpy as np
-from sklearn.impute import KNNImputer
 
 from nfgnn.auto import FEATURES, LINKS
 from nfgnn.paper.search.portfolio_matrix import Matrix, Values
@@ -61,6 +60,8 @@ def select_portfolio(matrix: Matrix, count: int = ENTRIES) -> list[int]:
 
 def estimated_regret(matrix: Matrix) -> Values:
     """Return the regret of all candidates, estimated where a result is missing."""
+    from sklearn.impute import KNNImputer
+
     imputer = KNNImputer(n_neighbors=_NEIGHBOURS, weights="distance")
     regret: Values = imputer.fit_transform(matrix.regret())
     return regret

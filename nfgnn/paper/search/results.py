@@ -73,14 +73,18 @@ class SearchResults:
         self.path = path
         self.rows: list[Result] = []
         self._best: dict[str, Result] = {}
+        self._finalists: dict[tuple[Cell, str], dict[str, Result]] = {}
         for result in _read(path) if path.is_file() else []:
             self._insert(result)
 
     def _insert(self, result: Result) -> None:
         self.rows.append(result)
-        known = self._best.get(result.key)
+        key = result.key
+        known = self._best.get(key)
         if known is None or len(known.val) < len(result.val):
-            self._best[result.key] = result
+            self._best[key] = result
+            if result.stage == 2:
+                self._finalists.setdefault((result.cell, result.family), {})[key] = result
 
     def find(self, cell: Cell, family: str, stage: int, config: Config) -> Result | None:
         """Return the result with the most seeds for a configuration."""
@@ -88,11 +92,7 @@ class SearchResults:
 
     def finalists(self, cell: Cell, family: str) -> list[Result]:
         """Return the results of stage 2, best on the first ten seeds first."""
-        found = [
-            result
-            for result in self._best.values()
-            if (result.cell, result.family, result.stage) == (cell, family, 2)
-        ]
+        found = self._finalists.get((cell, family), {}).values()
         # Means that only differ by the order of their sum are equal.
         return sorted(found, key=lambda result: -round(result.val_mean(10), 6))
 

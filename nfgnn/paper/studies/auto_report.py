@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from nfgnn.errors import UserError
 from nfgnn.existing_output import refuse_foreign_file, starts_with
@@ -119,6 +118,8 @@ def average_ranks(graphs: Sequence[GraphScores], auto: str = AUTO) -> dict[str, 
         graphs: scores of all graphs.
         auto: :data:`AUTO` or :data:`SINGLE`, which takes its place.
     """
+    from scipy.stats import rankdata
+
     named = (auto, TUNE, *MODELS)
     methods = [method for method in named if any(method in graph.scores for graph in graphs)]
     ranks = []

@@ -91,10 +91,16 @@ def preset_tables(model: str) -> dict[str, Any]:
     file = files(__name__) / f"{model.lower()}.toml"
     if not file.is_file():
         return {}
-    tables: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    tables = dict(_parsed(file.read_text(encoding="utf-8")))
     if "paper_like" in tables:
         tables["paper"] = preset_tables(tables.pop("paper_like"))["paper"]
     return tables
+
+
+@lru_cache
+def _parsed(text: str) -> dict[str, Any]:
+    """Parse a file of presets once. A search reads the same file for every cell of its table."""
+    return tomllib.loads(text)
 
 
 @lru_cache

@@ -200,7 +200,7 @@ def _record(row: Mapping[str, Any], config: dict[str, Any], metrics: dict[str, f
         timed=_parse_flag(row.get("timed")),
     )
     record.check()
-    return record.normalised()
+    return record.with_plain_protocol()
 
 
 def _parse_flag(value: Any) -> bool:

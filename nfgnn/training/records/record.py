@@ -92,11 +92,14 @@ class Record:
         """Return the record as the present version writes it.
 
         Settings that were added since get their defaults, so a new setting does not separate old
-        runs from new ones. A protocol with the machine appended becomes the field ``timed``.
+        runs from new ones.
         """
+        return replace(self.with_plain_protocol(), config=up_to_date(self.config))
+
+    def with_plain_protocol(self) -> "Record":
+        """Return the record with the field ``timed`` for a machine appended to the protocol."""
         protocol, suffix, _ = self.protocol.partition(_TIMED_SUFFIX)
-        timed = self.timed or bool(suffix)
-        return replace(self, protocol=protocol, timed=timed, config=up_to_date(self.config))
+        return replace(self, protocol=protocol, timed=self.timed or bool(suffix))
 
 
 def run_key(
