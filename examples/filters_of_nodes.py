@@ -31,7 +31,7 @@ for pattern, name, colour in ((0, "homophilic", "tab:orange"), (1, "heterophilic
         f"{name:12} nodes differ from the mean filter by {size:.2f} at most, on average over nodes"
     )
 left.set(title="learned filters", xlabel="frequency λ", ylabel="response")
-right.set(title="mean difference from all nodes (mind the scale)", xlabel="frequency λ")
+right.set(title="mean difference from all nodes", xlabel="frequency λ")
 left.legend()
 figure.savefig("filters.png", dpi=120)
 print("filters.png written")

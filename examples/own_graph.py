@@ -1,12 +1,15 @@
 """Train on a graph of your own: two CSV files in, a prediction for every node out.
 
 The first cell writes the files, so that the example runs anywhere: 300 people, who mostly know
-others with the same interest. The interest of every third person is unknown.
+others with the same interest. The interest of every third person is unknown. Writes
+``own_graph.png``.
 """
 
 import csv
 import random
 from pathlib import Path
+
+import matplotlib.pyplot as plt
 
 from nfgnn import NodeClassifier, load_dataset, split
 
@@ -48,3 +51,8 @@ for node in unknown:
     predicted = data.class_names[int(probabilities[node].argmax())]
     correct += predicted == interests[node]
 print(f"{correct} of {len(unknown)} unknown interests are predicted correctly")
+
+figure, axes = plt.subplots(figsize=(6, 2.6), layout="constrained")
+axes.hist(probabilities[unknown].max(1).values, bins=20, range=(0, 1))
+axes.set(xlabel="probability of the predicted class", ylabel="people without a label")
+figure.savefig("own_graph.png", dpi=120)

@@ -1,8 +1,9 @@
 """Use NFConv as a layer of your own PyTorch Geometric model, with your own training loop.
 
-NFConv maps ``[num_nodes, channels]`` to the same shape.
+NFConv maps ``[num_nodes, channels]`` to the same shape. Writes ``own_model.png``.
 """
 
+import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -52,3 +53,7 @@ with torch.no_grad():
 accuracy = correct[data.test_mask].float().mean()
 print(f"test accuracy {100 * accuracy:.1f} % of {int(data.test_mask.sum())} nodes")
 print("coefficients of node 0:", [round(c, 3) for c in psi[0].tolist()])
+figure, axes = plt.subplots(figsize=(6, 2.6), layout="constrained")
+axes.plot(psi.T, color="tab:blue", alpha=0.4)
+axes.set(xlabel="order k", ylabel="coefficient", title="Coefficients of all nodes", xticks=range(5))
+figure.savefig("own_model.png", dpi=120)

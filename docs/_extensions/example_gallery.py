@@ -8,6 +8,7 @@ import runpy
 from dataclasses import dataclass
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 from sphinx.application import Sphinx
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -55,6 +56,7 @@ def _run(script: Path, folder: Path) -> Example:
             runpy.run_path(str(script), run_name="__main__")
     finally:
         os.chdir(before)
+        plt.close("all")
     figures = sorted(folder.glob("*.png"))
     return Example(script.stem, summary, details, body.strip(), printed.getvalue().strip(), figures)
 
@@ -68,6 +70,7 @@ def _card(example: Example, page_folder: Path) -> str:
 
 
 def _section(example: Example, page_folder: Path) -> str:
+    notebook = _relative(EXAMPLES / f"{example.name}.ipynb", page_folder)
     pictures = []
     for figure in example.figures:
         pictures.append(f"![Figure of {example.title}]({_relative(figure, page_folder)})")
@@ -77,11 +80,22 @@ def _section(example: Example, page_folder: Path) -> str:
             example.summary,
             *pictures,
             example.details,
-            f"```python\n{example.code}\n```",
+            *_cells(example.code),
             f"Output of `python examples/{example.name}.py`:",
-            f"```text\n{example.printed}\n```\n",
+            f"```text\n{example.printed}\n```",
+            f"The same as a notebook: {{download}}`{example.name}.ipynb <{notebook}>`\n",
         ]
     )
+
+
+def _cells(code: str) -> list[str]:
+    """Return the code in blocks; a comment ``# %% Title`` starts a block."""
+    first, *cells = code.split("\n# %% ")
+    blocks = [f"```python\n{first.strip()}\n```"]
+    for cell in cells:
+        title, _, body = cell.partition("\n")
+        blocks += [f"**{title}**", f"```python\n{body.strip()}\n```"]
+    return blocks
 
 
 def _relative(file: Path, folder: Path) -> str:
