@@ -7,7 +7,8 @@ finds or downloads the raw files (``download.py``), reads them with the reader o
 ``edges.py``, ``features.py``, ``labels.py``), which fixes what it can and reports it.
 
 ``splits.py`` selects train, validation and test nodes, ``scaling.py`` scales features,
-``diagnostics.py`` finds known data issues, ``synthetic.py`` generates the built-in graph,
+``diagnostics.py`` finds known data issues, ``synthetic.py`` generates the built-in graph and
+``power_law_graph.py`` graphs of any size,
 ``export.py`` writes graphs to files, ``partition.py`` cuts a graph into parts, and
 ``large_graph.py`` is a graph that exceeds the memory, which is read in blocks and sorted on disk by
 ``external_sort.py``.
@@ -29,6 +30,7 @@ from nfgnn.data.load import (
 from nfgnn.data.memory import available_memory, require_memory
 from nfgnn.data.messages import few
 from nfgnn.data.partition import kept_edges, partition_graph
+from nfgnn.data.power_law_graph import PowerLawGraph
 from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.new_nodes import load_new_nodes
 from nfgnn.data.readers.tables import node_columns
@@ -54,6 +56,7 @@ __all__ = [
     "FeatureScaling",
     "Finding",
     "LargeGraph",
+    "PowerLawGraph",
     "TableEncoding",
     "available_memory",
     "canonical_name",

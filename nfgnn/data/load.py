@@ -16,6 +16,11 @@ from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.messages import first_line
 from nfgnn.data.processed_cache import load_processed, save_processed
 from nfgnn.data.published import check_raw_files, check_small_files, published_file
+from nfgnn.data.readers.array_folder import (
+    is_array_folder,
+    open_array_folder,
+    read_array_folder,
+)
 from nfgnn.data.readers.columns import Columns
 from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.graph_tables import open_graph_folder, read_graph_folder
@@ -51,7 +56,8 @@ def load_dataset(
     Args:
         source: a registered name in any spelling (``nfgnn datasets`` lists them); a folder with
             ``nodes`` and ``edges`` as CSV or Parquet; an ``.npz``, ``.pt`` or ``.safetensors``
-            file; a PyG ``Data``; a NetworkX graph; or a SciPy sparse adjacency matrix.
+            file; a folder with the arrays of an ``.npz`` file as ``.npy`` files; a PyG ``Data``; a
+            NetworkX graph; or a SciPy sparse adjacency matrix.
         root: data root that is searched first, before ``NFGNN_DATA`` and the cache folder. Data
             sets that are not found are downloaded to the cache folder.
         need_labels: refuse a graph without two classes; ``False`` for a graph to predict on.
@@ -144,8 +150,9 @@ def open_large(
 ) -> LargeGraph | None:
     """Open a graph that is read in blocks, or return ``None`` if its format has no such reader.
 
-    Three formats have one: a folder with ``nodes`` and ``edges`` (CSV or Parquet) whose ids are the
-    row numbers, an ``.npz`` file, and the raw files of ogbn-papers100M.
+    Four formats have one: a folder with ``nodes`` and ``edges`` (CSV or Parquet) whose ids are the
+    row numbers, an ``.npz`` file, a folder with its arrays as ``.npy`` files, and the raw files of
+    ogbn-papers100M.
 
     Args:
         source: as for :func:`nfgnn.data.load_dataset`.
@@ -153,6 +160,8 @@ def open_large(
         **options: names of columns, as for :func:`nfgnn.data.load_dataset`.
     """
     path = expand_user(source)
+    if is_array_folder(path):
+        return open_array_folder(path)
     if path.is_dir() and any(path.glob("edges.*")):
         return open_graph_folder(path, _columns(options))
     if path.suffix == ".npz" and path.is_file():
@@ -173,6 +182,8 @@ def loaded_bytes(source: str | Path, root: str | Path | None = None) -> int:
     The result is 0 for sources that :func:`open_large` cannot open.
     """
     path = expand_user(source)
+    if is_array_folder(path):
+        return 4 * sum(file.stat().st_size for file in path.glob("*.npy"))
     if path.is_dir() and any(path.glob("edges.*")):
         return sum(estimate_bytes(find_table(path, stem)) for stem in ("nodes", "edges"))
     if path.suffix == ".npz" and path.is_file():
@@ -256,7 +267,9 @@ def _load_path(
     if not path.is_dir():
         require_regular_file(path)
     try:
-        if path.is_dir():
+        if is_array_folder(path):
+            data = read_array_folder(path)
+        elif path.is_dir():
             data = read_graph_folder(path, columns, encoding)
         else:
             data = _FILE_READERS[suffix](path)

@@ -22,6 +22,7 @@ from nfgnn.tensor_cache import TensorCache
 Table = Sequence[tuple[float, float, float]]
 _GROUPS = TensorCache()
 _LONG = 256  # entries from which a row has a program of its own
+_BLOCK_ENTRIES = 2**26  # entries that are reordered at a time
 _WHOLE = (4, 64)  # widths at which reading rows in pieces of 16 bytes was faster on an H200
 
 
@@ -325,14 +326,31 @@ class _Graph:
 def _reordered(
     indptr: Tensor, indices: Tensor, weight: Tensor | None, order: Tensor
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return the same matrix with rows and columns in this order."""
+    """Return the same matrix with rows and columns in this order.
+
+    It is built in blocks of rows: with positions of 64 bits, billions of entries would need many
+    times their own memory.
+    """
     length = indptr.diff()[order].long()
     start = torch.cat([length.new_zeros(1), length.cumsum(0)])
-    shift = torch.repeat_interleave(indptr[:-1][order] - start[:-1], length)
-    entry = torch.arange(indices.numel(), device=order.device) + shift
-    columns = inverse(order)[indices[entry].long()]
-    weight = None if weight is None else weight[entry]
-    return start.to(indptr.dtype), columns.to(indices.dtype), weight
+    shift = indptr[:-1][order] - start[:-1]
+    position = inverse(order).to(indices.dtype)
+    columns = torch.empty_like(indices)
+    weights = None if weight is None else torch.empty_like(weight)
+    blocks = max(1, -(-indices.numel() // _BLOCK_ENTRIES))
+    steps = torch.arange(1, blocks, device=order.device) * _BLOCK_ENTRIES
+    inner = torch.searchsorted(start, steps).tolist()
+    bounds = [0, *inner, order.numel()]
+    ends = start[torch.tensor(bounds, device=order.device)].tolist()
+    for block in range(blocks):
+        rows = slice(bounds[block], bounds[block + 1])
+        part = slice(ends[block], ends[block + 1])
+        entry = torch.arange(part.start, part.stop, device=order.device)
+        entry += torch.repeat_interleave(shift[rows], length[rows])
+        columns[part] = position[indices[entry].long()]
+        if weight is not None and weights is not None:
+            weights[part] = weight[entry]
+    return start.to(indptr.dtype), columns, weights
 
 
 def _product(

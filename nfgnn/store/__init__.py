@@ -21,6 +21,7 @@ data flows through these modules:
 """
 
 from nfgnn.store.attached_terms import attached_terms
+from nfgnn.store.device_csr import csr_on_device
 from nfgnn.store.machine_speed import Speed
 from nfgnn.store.manifest import Manifest
 from nfgnn.store.memory_budget import parse_memory, resident_bytes, return_freed_memory
@@ -50,6 +51,7 @@ __all__ = [
     "StoreWriter",
     "StoredGraph",
     "attached_terms",
+    "csr_on_device",
     "is_store",
     "make_plan",
     "parse_memory",

@@ -58,10 +58,11 @@ class DiskLaplacian:
     def load(self, lambda_max: float, device: torch.device) -> ScaledLaplacian:
         """Read the whole operator into the memory of a device."""
         indices = self._read("indices")
-        # Indices of 32 bits halve the memory; MKL wants both arrays of the same type.
-        index_type = torch.int32 if indices.numel() < 2**31 else torch.int64
+        pointer_type = torch.int32 if indices.numel() < 2**31 else torch.int64
+        # Indices of 32 bits halve the memory, but MKL wants both arrays of the same type.
+        index_type = pointer_type if device.type == "cpu" else torch.int32
         return ScaledLaplacian(
-            self._read("indptr").to(device, index_type),
+            self._read("indptr").to(device, pointer_type),
             indices.to(device, index_type),
             self._read("weight").to(device) if self._weighted else None,
             self._read("scale").to(device),

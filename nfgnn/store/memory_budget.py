@@ -8,8 +8,10 @@ cut           memory for the graph                           memory for terms
 ============  =============================================  ================
 ``resident``  8m + 20n: the operator                         8nw: two terms
 ``streamed``  8n and a buffer: the operator stays on disk    4nw: one term
-``device``    44m + 16n of GPU memory                        20nw
+``device``    8m + 36 min(m, 2²⁶) + 16n of GPU memory        20nw
 ============  =============================================  ================
+
+A GPU reorders the graph in blocks of 2²⁶ entries, which takes 36 bytes per entry for a moment.
 """
 
 import ctypes
@@ -27,6 +29,7 @@ from nfgnn.errors import UserError
 _PLANNED_SHARE = 0.94  # of the budget; the rest is a reserve for what the formulas do not cover
 _BUFFER_BYTES = 160 * 2**20  # temporary buffers: normalising, gathering rows, reading
 _BYTES_PER_STREAMED_ENTRY = 44  # while a block of rows is normalised and multiplied
+_REORDERED_ENTRIES = 2**26  # that a GPU reorders at a time
 _MIN_STREAMED_ENTRIES = 2**19
 _MAX_STREAMED_ENTRIES = 2**22
 _M_TRIM_THRESHOLD = -1  # parameters of mallopt(3)
@@ -74,8 +77,9 @@ class MemoryBudget:
         """Return the possible cuts, and how many columns per block fit with each."""
         n = self.num_nodes
         m = self.num_entries
-        if self.device_limit > 44 * m + 16 * n:
-            free = int(self.device_limit * _PLANNED_SHARE - 44 * m - 16 * n)
+        on_device = 8 * m + 36 * min(m, _REORDERED_ENTRIES) + 16 * n
+        if self.device_limit > on_device:
+            free = int(self.device_limit * _PLANNED_SHARE - on_device)
             widths = {"device": free // (20 * n)}
         else:
             widths = {

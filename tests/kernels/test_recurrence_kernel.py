@@ -124,3 +124,29 @@ def test_what_is_prepared_ends_with_the_graph() -> None:
     del edge_index, operator
     gc.collect()
     assert indptr() is None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("entries", [1, 7, 10**6])
+def test_a_matrix_is_reordered_in_blocks(
+    weighted: bool, entries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triton_backend, "_BLOCK_ENTRIES", entries)
+    n = 30
+    dense = torch.rand(n, n) * (torch.rand(n, n) < 0.2)
+    dense[4] = torch.arange(1.0, n + 1)  # a hub, longer than most blocks
+    dense[9] = 0.0
+    order = torch.randperm(n)
+    matrix = dense.to_sparse_csr()
+    indptr, indices, weight = triton_backend._reordered(
+        matrix.crow_indices(),
+        matrix.col_indices().int(),
+        matrix.values() if weighted else None,
+        order,
+    )
+    values = torch.ones(indices.numel()) if weight is None else weight
+    expected = dense if weighted else (dense != 0).float()
+    sparse = torch.sparse_csr_tensor(indptr, indices.long(), values, (n, n), check_invariants=False)
+    found = sparse.to_dense()
+    assert indices.dtype == torch.int32
+    assert torch.equal(found, expected[order][:, order])

@@ -26,18 +26,23 @@ from nfgnn.errors import UserError
 
 _CSR_PREFIXES = ("node_features_", "attr_", "")  # of features, in order of precedence
 _CSR_PARTS = ("data", "indices", "indptr", "shape")
-_WANTED = {
+ARRAYS = {
     *("edges", "edge_weights", "node_features", "node_labels", "labels"),
     *("train_mask", "val_mask", "test_mask", "train_masks", "val_masks", "test_masks"),
     *("class_names", "feature_names", "node_ids"),
     *(prefix + part for prefix in (*_CSR_PREFIXES, "adj_") for part in _CSR_PARTS),
 }
+"""The arrays that are read."""
 _KEYS = "edges, node_features, node_labels (and train_masks, val_masks, test_masks)"
 
 
 def read_npz(path: Path) -> Data:
     """Read a graph from one file."""
-    arrays = read_members(path, _WANTED)
+    return graph_from_arrays(read_members(path, ARRAYS), path)
+
+
+def graph_from_arrays(arrays: dict[str, np.ndarray], path: Path) -> Data:
+    """Return the graph with these arrays; messages name ``path``."""
     edge_index, weight = _edges(arrays, path)
     data = Data(edge_index=torch.from_numpy(edge_index), x=_features(arrays, path.name))
     if weight is not None:
@@ -69,7 +74,7 @@ def read_gnn_benchmark(folder: Path, files: tuple[str, ...]) -> Data:
     As in PyTorch Geometric positive features become 1, and edges are undirected.
     """
     path = folder / files[0]
-    arrays = read_members(path, _WANTED)
+    arrays = read_members(path, ARRAYS)
     x = compact_csr(_sparse(arrays, "attr_", path.name))
     x.data[x.data > 0] = 1
     edge_index, _ = remove_self_loops(torch.from_numpy(_edges(arrays, path)[0]))
@@ -122,7 +127,7 @@ def declared_bytes(path: Path) -> int:
         sizes = member_sizes(path)
     except Exception:  # a damaged file can fail in any way, and the reader reports it
         return 0
-    return sum(size for key, size in sizes.items() if key in _WANTED)
+    return sum(size for key, size in sizes.items() if key in ARRAYS)
 
 
 def _edges(arrays: dict[str, np.ndarray], path: Path) -> tuple[np.ndarray, np.ndarray | None]:
