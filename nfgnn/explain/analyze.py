@@ -133,7 +133,7 @@ def _commands(source: Sequence[str], room: str) -> list[dict[str, str]]:
     """Return the commands to run next, each with its purpose."""
     graph = shlex.join(source)
     if room == "unknown":
-        purpose = "Repeat the analysis when the nodes have labels:"
+        purpose = "Then repeat the analysis:"
         return [{"purpose": purpose, "command": f"nfgnn analyze {graph} --overwrite"}]
     commands = [
         {

@@ -119,7 +119,7 @@ def _baseline_bars(analysis: dict[str, Any]) -> list[Bar]:
     for name, colour in (("features", "features"), ("edges", "links")):
         if baselines[name] is not None:
             bars.append(Bar(name, statistics.mean(baselines[name]), colour))
-    bars.append(Bar("chance", baselines["constant"], "constant"))
+    bars.append(Bar("constant", baselines["constant"], "constant"))
     return bars
 
 

@@ -70,18 +70,17 @@ def describe_analysis(analysis: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe_without_labels(analysis: dict[str, Any], structure: dict[str, str]) -> dict[str, Any]:
-    missing = "labels of at least two classes"
+    reason = "The labelled nodes have fewer than two classes"
     if "homophily" in analysis:
-        missing = "edges between labelled nodes"
+        reason = "No edge connects two labelled nodes"
     return {
         "kind": "unknown",
         "room": "unknown",
-        "summary": f"The graph has no {missing}, so homophily is undefined.",
+        "summary": f"{reason}, so homophily is undefined.",
         "tiles": [],
         "findings": structure,
         "reasons": _as_list(structure),
-        "advice": "To measure homophily, label some nodes (column 'label', empty where unknown) "
-        "and run the analysis again.",
+        "advice": "To measure homophily, label more nodes (column 'label', empty where unknown).",
     }
 
 
@@ -160,7 +159,7 @@ def _baseline_tile(analysis: dict[str, Any]) -> dict[str, str]:
     return {
         "label": label,
         "value": " vs. ".join(values) or "not measured",
-        "chance": f"chance: {metric.shown(baselines['constant'], 0)}",
+        "chance": f"constant: {metric.shown(baselines['constant'], 0)}",
         "text": f"{_comparison(baselines, metric)} {metric.title[0].upper()}{metric.title[1:]}, "
         f"cross-validated on {_cross_validated(analysis)}.",
     }

@@ -107,6 +107,6 @@ def test_graph_without_labelled_neighbours() -> None:
     data = Data(edge_index=two_way((0, 1)), x=torch.eye(4), y=torch.tensor([0, -1, 1, 1]))
     data.name = "sparse"
     words = analyze_graph(load_dataset(data))["words"]
-    assert words["summary"].startswith("The graph has no edges between labelled nodes")
+    assert words["summary"].startswith("No edge connects two labelled nodes")
     assert words["tiles"] == []
     assert words["reasons"] == [f"{key}: {text}" for key, text in words["findings"].items()]
