@@ -23,8 +23,8 @@ from nfgnn.training import read_report, read_summary
 _MOST_NUMBERS = 8  # classes, whose counts are written into the confusion matrix
 _MOST_NAMES = 20
 _LONGEST_NAME = 16
-_CALIBRATED = 0.01
-"""Difference between mean confidence and accuracy that counts as none."""
+_CALIBRATED = 0.02
+"""Expected calibration error that counts as none."""
 
 
 def write_report_figure(run: Path) -> Path | None:
@@ -72,7 +72,7 @@ def _most_confused(shares: np.ndarray, names: list[str]) -> str:
         return "No node is classified wrongly"
     true, predicted = np.unravel_index(wrong.argmax(), wrong.shape)
     share = percent(wrong[true, predicted])
-    return f"Largest confusion: {names[true]} as {names[predicted]}, {share}"
+    return f"Largest confusion: {share} of '{names[true]}' as '{names[predicted]}'"
 
 
 def _draw_reliability(ax: Any, report: dict[str, Any]) -> None:
@@ -94,15 +94,21 @@ def _draw_reliability(ax: Any, report: dict[str, Any]) -> None:
         alpha=np.where(nodes < FEW_NODES, FADED, 1.0),
     )
     gap = float(np.average(np.subtract(confidence, accuracy), weights=nodes))
-    verdict = "Well calibrated"
-    if abs(gap) > _CALIBRATED:
-        verdict = "Overconfident" if gap > 0 else "Underconfident"
     error = report["expected_calibration_error"]
-    title = f"{verdict}: expected calibration error {error:.3f}"
+    title = f"{_calibration(gap, error)}: calibration error {error:.3f}"
     lowest = min(*confidence, *accuracy)
     limits = (max(0.0, lowest - 0.05), 1.02)
     ax.set(xlabel="confidence", ylabel="accuracy", xlim=limits, ylim=limits, title=title)
     ax.legend(loc="best")
+
+
+def _calibration(gap: float, error: float) -> str:
+    """Describe the mean of confidence minus accuracy, and of its absolute value per bin."""
+    if error < _CALIBRATED:
+        return "Well calibrated"
+    if abs(gap) < error / 2:
+        return "Miscalibrated"
+    return "Overconfident" if gap > 0 else "Underconfident"
 
 
 def _short(name: str) -> str:

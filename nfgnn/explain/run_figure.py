@@ -25,6 +25,8 @@ from nfgnn.training import Metric, find_metric, read_summary
 
 _MAX_NODES = 20_000  # read at most about twice as many, to bound memory
 _MAX_CURVES = 150
+_SPIKE = 3.0
+"""Largest loss, relative to the usual ones, from which the axis leaves it out."""
 _SAME_FILTER = 0.05
 """Distance from the mean filter, relative to its size, below which filters count as equal."""
 
@@ -140,7 +142,7 @@ def _draw_loss(ax: Any, content: RunFigureData) -> None:
         ax.plot(epoch, loss, color=COLOURS[1], alpha=alpha, lw=1)
         ax.plot(best, loss[best], "o", color=COLOURS[1], ms=4)
     losses = [curve[name] for curve in content.curves for name in ("train_loss", "val_loss")]
-    _fit_axis(ax, np.concatenate(losses))
+    _leave_out_spikes(ax, np.concatenate(losses))
     first = min(content.best_epochs)
     last = max(content.best_epochs)
     epochs = f"epoch {first}" if first == last else f"epochs {first} to {last}"
@@ -158,7 +160,6 @@ def _draw_metric(ax: Any, content: RunFigureData, column: str) -> None:
         at_best.append(values[best])
         ax.plot(curve["epoch"], values, color=COLOURS[1], alpha=alpha, lw=1)
         ax.plot(best, values[best], "o", color=COLOURS[1], ms=4)
-    _fit_axis(ax, np.concatenate([curve[column] for curve in content.curves]))
     ax.yaxis.set_major_formatter(lambda value, _: metric.shown(value, 0))
     title = f"{metric.shown(float(np.mean(at_best)), 1)} at the best epoch"
     if len(at_best) > 1:
@@ -171,13 +172,15 @@ def _opacity(content: RunFigureData) -> float:
     return max(0.25, 1 / math.sqrt(len(content.curves)))
 
 
-def _fit_axis(ax: Any, values: np.ndarray) -> None:
-    """Limit the axis to the values, without single outliers such as the loss of a first epoch."""
-    finite = values[np.isfinite(values)]
-    if len(finite):
-        low, high = np.quantile(finite, (0.002, 0.998))
-        margin = 0.05 * (high - low) or 0.05
-        ax.set_ylim(low - margin, high + margin)
+def _leave_out_spikes(ax: Any, losses: np.ndarray) -> None:
+    """Limit the axis to 98 % of the values if the others would flatten the curves."""
+    finite = losses[np.isfinite(losses)]
+    if not len(finite):
+        return
+    low, usual, high = np.quantile(finite, (0.0, 0.98, 1.0))
+    if high - low > _SPIKE * (usual - low) > 0:
+        margin = 0.05 * (usual - low)
+        ax.set_ylim(low - margin, usual + margin)
 
 
 def _draw_responses(figure: Any, ax: Any, content: RunFigureData) -> None:

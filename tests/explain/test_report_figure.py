@@ -7,7 +7,7 @@ import numpy as np
 from helpers.explorer_runs import awkward_graph, train_run
 
 from nfgnn.explain import canvas, panels, write_report_figure
-from nfgnn.explain.report_figure import _draw_confusion, _draw_reliability
+from nfgnn.explain.report_figure import _calibration, _draw_confusion, _draw_reliability
 from nfgnn.training import read_report
 
 
@@ -33,7 +33,7 @@ def test_both_panels_have_the_numbers_of_the_report(tmp_path: Path) -> None:
     assert f"{report['expected_calibration_error']:.3f}" in title
     wrong = counts / counts.sum(1, keepdims=True)
     np.fill_diagonal(wrong, 0)
-    assert largest.endswith(f"{100 * wrong.max():.0f} %")
+    assert f"{100 * wrong.max():.0f} %" in largest
 
 
 def test_the_file_is_written_beside_the_report(tmp_path: Path) -> None:
@@ -45,3 +45,10 @@ def test_the_file_is_written_beside_the_report(tmp_path: Path) -> None:
     shutil.copytree(run, older)
     (older / "report.json").unlink()
     assert write_report_figure(older) is None
+
+
+def test_title_names_the_direction_of_the_error() -> None:
+    assert _calibration(0.01, 0.01) == "Well calibrated"
+    assert _calibration(0.1, 0.1) == "Overconfident"
+    assert _calibration(-0.1, 0.12) == "Underconfident"
+    assert _calibration(0.01, 0.05) == "Miscalibrated"

@@ -14,6 +14,7 @@ from nfgnn.explain.run_figure import (
     _draw_loss,
     _draw_metric,
     _filter_finding,
+    _leave_out_spikes,
     draw_run,
     read_run,
 )
@@ -89,3 +90,15 @@ def test_title_says_how_much_filters_differ() -> None:
     # Two filters at distance 1 from their mean, whose length is 2.
     apart = np.array([[2.0, 1.0], [2.0, -1.0]])
     assert _filter_finding(apart) == "Filters differ by 50 % from their mean"
+
+
+def test_spikes_of_the_loss_do_not_flatten_the_curves() -> None:
+    usual = np.linspace(1.0, 2.0, 199)
+    with canvas() as plt:
+        _, axes = panels(plt, 2)
+        for ax, highest in zip(axes[0], (100.0, 2.5)):
+            losses = np.append(usual, highest)
+            ax.plot(losses)
+            _leave_out_spikes(ax, losses)
+        assert axes[0, 0].get_ylim()[1] < 2.1
+        assert axes[0, 1].get_ylim()[1] > 2.5
