@@ -1,9 +1,9 @@
 """The explorer: one HTML file that shows the nodes of a run, without a server or a network.
 
 ``selection.py`` selects the runs and the seed and checks their graph, ``node_table.py`` collects
-what is shown as arrays over all nodes, ``layout.py`` places the nodes on the map, ``sample.py``
-chooses the nodes of a large graph that a page can hold, and ``page.py`` packs the arrays into
-``template/``, whose scripts draw them.
+what is shown as arrays over all nodes, ``layout.py`` places the nodes on the map, ``surprise.py``
+finds nodes worth a look, ``sample.py`` chooses the nodes of a large graph that a page can hold, and
+``page.py`` packs the arrays into ``template/``, whose scripts draw them.
 """
 
 from nfgnn.explain.explorer.node_table import NodeTable, build_node_table, homophily_bins
