@@ -19,6 +19,7 @@ files, json_text, plugins, progress, npyfile, tensor_cache.
 | `nn` | features and edges → logits: layers, gates, models | kernels, spectral |
 | `store` | a graph that exceeds memory → terms on disk, row batches | data, kernels, spectral |
 | `training` | a run specification → a result | data, kernels, spectral, nn, store |
+| `serving` | a run and a store → classes of new nodes, also by HTTP | data, nn, store, training |
 | `analysis` | tensors → homophily, entropy, spectra, responses | spectral |
 | `auto` | a graph → the best model for it | data, nn, training, analysis |
 | `explain` | results → pages and figures | data, spectral, nn, store, training, analysis, auto |

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from nfgnn.auto import EnsembleClassifier
+    from nfgnn.serving import StorePredictor
+    from nfgnn.training import NodeClassifier
 
 app = typer.Typer()
 
@@ -113,12 +115,20 @@ def predict(
     else:
         if dataset is None:
             raise UserError("--extends needs DATASET, the folder of the new nodes")
-        source = source_of_run(summary, _source_graph(extends), root, column)
-        graph = load_graph(source.dataset, source.root, source.columns, False, encoding)
-        columns = source_of_run(summary, dataset, root, column).columns
-        new_nodes = load_new_nodes(dataset, graph, **values.columns(columns))
+        source = source_of_run(summary, dataset, root, column)
+        options_of_columns = values.columns(source.columns)
+        predictor = _store_predictor(extends, classifier)
+        if predictor is not None:
+            new_nodes = load_new_nodes(dataset, predictor.existing, **options_of_columns)
+            graph = None
+            shares = predictor.predict_proba(new_nodes)
+        else:
+            shares = None
+            place = source_of_run(summary, _source_graph(extends), root, column)
+            graph = load_graph(place.dataset, place.root, place.columns, False, encoding)
+            new_nodes = load_new_nodes(dataset, graph, **options_of_columns)
         print_notes(new_nodes)
-        table = prediction_table(classifier, new_nodes, graph, probabilities)
+        table = prediction_table(classifier, new_nodes, graph, probabilities, shares)
     with writing(output):
         write_table(table, output, overwrite)
     if json_:
@@ -147,6 +157,28 @@ def _print_left_out(ensemble: "EnsembleClassifier", data: "Data") -> None:
             f"note: {', '.join(left_out)} cannot predict another graph, because every node of the "
             "training graph has weights of its own; the other members of the ensemble are used"
         )
+
+
+def _store_predictor(
+    extends: str, classifier: "NodeClassifier | EnsembleClassifier"
+) -> "StorePredictor | None":
+    """Return what predicts from a store alone; ``None`` if the source graph is needed."""
+    from nfgnn.cli._print import message
+    from nfgnn.serving import StorePredictor, serves
+    from nfgnn.store import Store, is_store
+    from nfgnn.training import NodeClassifier
+
+    if not is_store(extends) or not isinstance(classifier, NodeClassifier):
+        return None
+    store = Store.open(extends)
+    if serves(classifier, store):
+        return StorePredictor(classifier, store)
+    if not store.manifest.has_graph:
+        message(
+            f"note: {extends} does not hold the graph, so {store.manifest.source} is read; "
+            "`nfgnn precompute --serve` writes stores that suffice"
+        )
+    return None
 
 
 def _source_graph(dataset: str) -> str:

@@ -32,7 +32,7 @@ from nfgnn.data.messages import few
 from nfgnn.data.partition import kept_edges, partition_graph
 from nfgnn.data.power_law_graph import PowerLawGraph
 from nfgnn.data.readers.feature_columns import TableEncoding
-from nfgnn.data.readers.new_nodes import load_new_nodes
+from nfgnn.data.readers.new_nodes import ExistingNodes, features_of_objects, load_new_nodes
 from nfgnn.data.readers.tables import node_columns
 from nfgnn.data.registry import BUILT_IN, REGISTRY, Entry, canonical_name
 from nfgnn.data.registry import names as dataset_names
@@ -53,6 +53,7 @@ __all__ = [
     "REGISTRY",
     "SCALINGS",
     "Entry",
+    "ExistingNodes",
     "FeatureScaling",
     "Finding",
     "LargeGraph",
@@ -67,6 +68,7 @@ __all__ = [
     "degree_features",
     "diagnose",
     "export_graph",
+    "features_of_objects",
     "few",
     "graph_paths",
     "is_available",

@@ -98,13 +98,18 @@ def _terms(workspace: Workspace, block: int, partial: Path) -> Iterator[tuple[in
     device = torch.device(plan.device)
     with NpyFile.open(x) as file:
         features = torch.from_numpy(file.read_all()).to(device)
-    loaded = _load_operator(workspace.graph, settings.lambda_max, device)
+    loaded = _load_operator(workspace.graph, workspace.fingerprint, settings.lambda_max, device)
     return enumerate(each_term(features, loaded, workspace.basis, settings.K))
 
 
 @lru_cache(maxsize=1)
-def _load_operator(graph: Path, lambda_max: float, device: torch.device) -> ScaledLaplacian:
-    """Load the operator once for all blocks that this process computes."""
+def _load_operator(
+    graph: Path, fingerprint: str, lambda_max: float, device: torch.device
+) -> ScaledLaplacian:
+    """Load the operator once for all blocks that this process computes.
+
+    A folder may hold another graph later, which the fingerprint tells.
+    """
     return DiskLaplacian(graph).load(lambda_max, device)
 
 

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data import FeatureScaling, TableEncoding, registered_name
+from nfgnn.data import ExistingNodes, FeatureScaling, TableEncoding, registered_name
 from nfgnn.errors import UserError
 from nfgnn.files import sync_file
 from nfgnn.npyfile import NpyFile, disk_full
@@ -166,6 +166,19 @@ class Store:
         nodes = self.nodes.numpy()
         rows = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
         return np.where(nodes[rows] == wanted, rows, -1)
+
+    @property
+    def existing_nodes(self) -> ExistingNodes:
+        """What :func:`nfgnn.data.load_new_nodes` needs to know of the nodes."""
+        m = self.manifest
+        encoding = m.feature_encoding
+        return ExistingNodes(
+            m.num_nodes,
+            m.num_features,
+            self.find,
+            m.feature_names,
+            None if encoding is None else TableEncoding.from_json(encoding),
+        )
 
     def rows(self, index: Tensor | np.ndarray | slice) -> Tensor:
         """Return the terms of some rows in float32, ``[b, K + 1, num_features]``."""

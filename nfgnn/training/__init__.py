@@ -28,7 +28,13 @@ from nfgnn.training.executors import (
 from nfgnn.training.executors.ray_train import train_on_ray
 from nfgnn.training.experiment import Experiment, run_experiment
 from nfgnn.training.history import History
-from nfgnn.training.inputs import fingerprint, resolve_config, store_of
+from nfgnn.training.inputs import (
+    check_model,
+    fingerprint,
+    is_row_model,
+    resolve_config,
+    store_of,
+)
 from nfgnn.training.mask_split import MaskSplit, single_graph
 from nfgnn.training.metrics import (
     METRICS,
@@ -115,6 +121,7 @@ __all__ = [
     "accuracy",
     "batch_size",
     "best_seed",
+    "check_model",
     "check_setting",
     "check_table_output",
     "checked_split",
@@ -130,6 +137,7 @@ __all__ = [
     "fit_rows",
     "fit_together",
     "holds_run_folder",
+    "is_row_model",
     "load_run",
     "machine_name",
     "majority_scores",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.data import split
@@ -29,6 +30,7 @@ def prediction_table(
     data: Data,
     extends: Data | None = None,
     probabilities: bool = False,
+    shares: Tensor | None = None,
 ) -> Any:
     """Return a pyarrow table with one row per node.
 
@@ -42,15 +44,16 @@ def prediction_table(
         extends: the graph that the new nodes of ``data`` belong to
             (:func:`~nfgnn.training.predict_new_nodes.predict_new_nodes`).
         probabilities: add a column ``probability_CLASS`` for every class.
+        shares: the class probabilities, if they are known.
     """
     import pyarrow as pa
 
-    if extends is None:
+    if extends is None and shares is None:
         data = align_features(data, classifier.feature_names_)
         shares = classifier.predict_proba(data)
-    elif isinstance(classifier, NodeClassifier):
+    elif extends is not None and isinstance(classifier, NodeClassifier):
         shares = predict_new_nodes(classifier, extends, data)
-    else:
+    elif shares is None:
         raise UserError(
             "an ensemble needs the whole graph: predict on the extended graph, or use the best "
             "single model (--single)"

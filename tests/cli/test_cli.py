@@ -23,6 +23,7 @@ COMMANDS = (
     "tune",
     "reproduce",
     "precompute",
+    "serve",
     "verify",
 )
 QUICK = ("--protocol", "stratified", "--runs", "2", "--set", "epochs=15", "--set", "K=3")

@@ -181,3 +181,15 @@ def test_a_refused_call_leaves_no_folder(tmp_path: Path) -> None:
     with pytest.raises(UserError):
         precompute(MemorySource(small_graph()), tmp_path / "s", Settings(K=-1))
     assert not (tmp_path / "s").exists()
+
+
+def test_a_folder_can_hold_another_graph_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative paths name other folders after a change of the working directory."""
+    for seed in (0, 1):
+        (tmp_path / str(seed)).mkdir()
+        monkeypatch.chdir(tmp_path / str(seed))
+        data = small_graph(seed=seed)
+        store = make_store(data, Path("s"))
+        assert torch.equal(store.rows(slice(None)), terms_in_memory(data, store))

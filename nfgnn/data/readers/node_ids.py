@@ -20,7 +20,7 @@ class NodeIds:
 
     def __init__(self, column: pa.ChunkedArray, name: str, file: str) -> None:
         self.file = file
-        self.ids = _comparable(column.combine_chunks(), name, file)
+        self.ids = comparable(column.combine_chunks(), name, file)
         self.low, self.table = _look_up_table(self.ids)
         first = self._find(self.ids)
         repeated = np.flatnonzero(first != np.arange(len(first)))
@@ -39,7 +39,7 @@ class NodeIds:
         # A look-up chunk by chunk saves a copy. Hashing prepares itself anew for every call.
         by_table = self.table is not None and pa.types.is_integer(column.type)
         for chunk in column.chunks if by_table else [column.combine_chunks()]:
-            wanted = _comparable(chunk, name, file, done)
+            wanted = comparable(chunk, name, file, done)
             found = self._find(wanted)
             if len(found) and found.min() < 0:
                 row = int(np.flatnonzero(found < 0)[0])
@@ -82,7 +82,7 @@ def _look_up_table(ids: pa.Array) -> tuple[int, np.ndarray | None]:
     return low, table
 
 
-def _comparable(array: pa.Array, name: str, file: str, rows_before: int = 0) -> pa.Array:
+def comparable(array: pa.Array, name: str, file: str, rows_before: int = 0) -> pa.Array:
     """Return whole numbers as int64 and everything else as text; refuse missing ids."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()

@@ -1,0 +1,68 @@
+"""``nfgnn serve``: predict the classes of new nodes over HTTP."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nfgnn.cli import options
+from nfgnn.errors import UserError
+
+app = typer.Typer()
+
+
+@app.command(epilog="Example:  nfgnn serve runs/mine --extends my-store --port 8000")
+def serve(
+    run: options.RunFolder,
+    extends: Annotated[
+        Path,
+        typer.Option(
+            metavar="STORE",
+            help="Store that new nodes are attached to, from `nfgnn precompute --serve`.",
+            rich_help_panel=options.DATA,
+        ),
+    ],
+    host: Annotated[
+        str,
+        typer.Option(
+            help="Address to listen on. The server has no authentication.",
+            rich_help_panel=options.EXECUTION,
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port to listen on; 0 chooses a free one.",
+            rich_help_panel=options.EXECUTION,
+        ),
+    ] = 8000,
+    seed: options.RunSeed = None,
+    import_: options.Import = None,
+    device: options.Device = "auto",
+    json_: options.Json = False,
+) -> None:
+    """Answer HTTP requests with the classes of new nodes, until Ctrl-C.
+
+    POST /predict takes {"nodes": [{"features": […], "neighbours": […]}]}.
+    """
+    from nfgnn.cli._print import message, print_json
+    from nfgnn.serving import PredictionServer, StorePredictor
+
+    predictor = StorePredictor.open(run, extends, seed, device)
+    try:
+        server = PredictionServer(predictor, host, port)
+    except OSError as error:
+        raise UserError(
+            f"cannot listen on {host} port {port} ({error.strerror}): choose another --port or "
+            "--host"
+        ) from None
+    if json_:
+        print_json({"run": str(run), "store": str(extends), "url": server.url})
+    message(f"serving {run} on {server.url} (Ctrl-C stops the server)")
+    with server:
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            message("stopped")
