@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from nfgnn.data import features_of_objects
 from nfgnn.errors import UserError
 from nfgnn.nn import Scalable
-from nfgnn.store import NewNodes, Store
+from nfgnn.store import NewNodes, Store, sketch_of_new_nodes
 from nfgnn.training import NodeClassifier, check_model, is_row_model, load_run
 
 
@@ -73,6 +73,7 @@ class StorePredictor:
         self.tolerance = tolerance
         self.model = _checked_model(classifier, store).eval()
         self.existing = store.existing_nodes
+        self.scaling = store.scaling
         names = classifier.class_names_ or map(str, range(classifier.num_classes_))
         self.class_names = list(names)
         # Map the files now, so that the first call does not wait for it.
@@ -128,9 +129,12 @@ class StorePredictor:
                 ``num_nodes`` of the graph on are the new nodes; and ``edge_weight`` if edges have
                 weights. :func:`nfgnn.data.load_new_nodes` returns it.
         """
-        scaled = self.store.scaling.apply(new.x)
+        scaled = self.scaling.apply(new.x)
         added = NewNodes(scaled, new.edge_index, new.get("edge_weight"))
         rows = self.store.attach(added, self.tolerance)
+        if self.model.sketch:
+            sketch = sketch_of_new_nodes(added, self.existing.num_nodes, self.model.sketch)
+            rows = torch.cat([rows.flatten(1), sketch], 1)
         device = next(self.model.parameters()).device
         with torch.no_grad():
             shares = self.model.forward_rows(rows.to(device)).softmax(-1).cpu()
