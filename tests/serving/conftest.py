@@ -17,20 +17,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_people(folder / "people", np.arange(120))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        terms = (
-            "--K",
-            "4",
-            "--serve",
-            "--sketch",
-            "8",
-            "--features",
-            "standard",
-            "--device",
-            "cpu",
-        )
+        terms = ("--K", "4", "--serve", "--features", "standard", "--device", "cpu")
         assert main_status("precompute", "people", "--out", "store", *terms) == 0
         quick = ("--protocol", "stratified", "--runs", "1", "--set", "epochs=10")
-        train = ("--model", "ScalableNFNet", "--device", "cpu", "--out", "run")
+        train = ("--model", "ScalableNFGNN", "--device", "cpu", "--out", "run")
         assert main_status("train", "store", *quick, *train) == 0
     return folder
 

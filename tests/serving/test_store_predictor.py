@@ -8,15 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from helpers.command_line import main_status
 from helpers.serving_graphs import friends, person, write_people
+from helpers.store_graphs import make_store, small_graph
 from pyarrow import csv
+from torch_geometric.data import Data
 
 from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.errors import UserError
 from nfgnn.serving import NewNode, StorePredictor, serves
 from nfgnn.store import Store
-from nfgnn.training import load_run
+from nfgnn.training import load_run, predict_new_nodes
 
 
 def new_person(i: int) -> NewNode:
@@ -39,6 +42,15 @@ def test_predictions_equal_those_on_the_extended_graph(
         ordered = share.sort().values
         assert prediction.margin == pytest.approx(float(ordered[-1] - ordered[-2]), abs=1e-5)
     assert [prediction.id for prediction in found] == [f"p{120 + i}" for i in range(count)]
+
+
+def test_models_with_a_sketch_equal_those_on_the_graph(tmp_path: Path) -> None:
+    data = small_graph()
+    store = make_store(data, tmp_path / "s", rows="all", serve=True, sketch=8)
+    classifier = NodeClassifier("ScalableNFNet", epochs=1, device="cpu").fit(store.labels())
+    new = Data(x=torch.randn(2, 7), edge_index=torch.tensor([[2, 7, 61], [60, 60, 60]]))
+    found = StorePredictor(classifier, store).predict_proba(new)
+    torch.testing.assert_close(found, predict_new_nodes(classifier, data, new), atol=1e-5, rtol=0)
 
 
 def test_features_can_be_a_list(predictor: StorePredictor) -> None:
