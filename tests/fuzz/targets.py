@@ -419,7 +419,8 @@ def _search_targets() -> list[Target]:
 
 def _store_targets() -> list[Target]:
     train = ("--runs", "1", "--workers", "1", "--set", "epochs=2", "--out", "OUT/run", "--json")
-    again = ("precompute", "SAMPLES/csv/graph", "--K", "2", "--rows", "all", "--out", "INPUT/store")
+    again = ("precompute", "SAMPLES/csv/graph", "--K", "2", "--rows", "all", "--sketch", "3",
+             "--out", "INPUT/store")  # fmt: skip
     extends = ("SAMPLES/store-run/run", "SAMPLES/new-nodes", "--extends", "INPUT/store")
     every = {
         "Store.open": (actions.open_store, 4),
