@@ -2,13 +2,33 @@
 
 import inspect
 import re
+from collections.abc import Iterable
 from dataclasses import fields
 
 from sphinx.pycode import ModuleAnalyzer
 
-from nfgnn.nn.models import MODELS
+from nfgnn.nn import GATES
+from nfgnn.nn.gates import ACTIVATIONS
+from nfgnn.nn.head_gates import HEAD_GATES
+from nfgnn.nn.models import LINK_CHOICES, MODELS
+from nfgnn.spectral import BASES
+from nfgnn.spectral.response import RESPONSES
 from nfgnn.training.config import TrainingConfig
 from nfgnn.training.settings import SETTINGS
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+# Names that the model looks up, so that their declaration does not list them.
+NAMES = {
+    "activation": _listed(ACTIVATIONS),
+    "basis": _listed(BASES),
+    "gate": f"{_listed(GATES)}; in `NFNet` {_listed(['none', *HEAD_GATES])}",
+    "init": _listed(["ppr", *RESPONSES]),
+    "link": _listed(LINK_CHOICES),
+}
 
 
 def settings() -> str:
@@ -42,7 +62,9 @@ def _models() -> list[str]:
             f"`{value}`: {', '.join(_link(model) for model in models)}"
             for value, models in defaults[name].items()
         ]
-        lines.append(f"| `{name}` | {SETTINGS.get(name, '')} | {'; '.join(given)} |")
+        lines.append(
+            f"| `{name}` | {NAMES.get(name) or SETTINGS.get(name, '')} | {'<br>'.join(given)} |"
+        )
     return lines
 
 
