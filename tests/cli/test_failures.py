@@ -307,7 +307,7 @@ def test_names_of_folders_are_printed_and_drawn_as_they_are(call, tmp_path: Path
     status, out, err = call("datasets", folder)
     assert status == 0, err
     assert name in out
-    status, out, err = call("analyze", folder)
+    status, out, err = call("analyze", folder, "--no-models")
     assert status == 0, err
     assert f"{name}: " in out
 
@@ -323,7 +323,7 @@ def test_class_names_that_look_like_markup(call, tmp_path: Path) -> None:
     for command in (
         ["datasets", "g"],
         ["train", "g", *QUICK, "--out", "[/run]"],
-        ["analyze", "g"],
+        ["analyze", "g", "--no-models"],
         ["predict", "[/run]", "g", "-o", "[/p].csv"],
         ["explore", "[/run]", "-o", "[/e].html"],
     ):

@@ -46,8 +46,8 @@ COMMANDS = {
         "out/e.html",
     ),
     "analyze": (
-        ["analyze", "karate", "--out", "out/analysis"],
-        ["analyze", "graph", "--out", "out/analysis"],
+        ["analyze", "karate", "--no-models", "--out", "out/analysis"],
+        ["analyze", "graph", "--no-models", "--out", "out/analysis"],
         "out/analysis",
     ),
     "tune": (

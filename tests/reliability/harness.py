@@ -55,7 +55,7 @@ CASES = {
         ),
     ),
     "explore": Case(("explore", "run", "-o", "e.html"), (_RUN,)),
-    "analyze": Case(("analyze", "karate")),
+    "analyze": Case(("analyze", "karate", "--no-models")),
     "tune": Case((*_TUNE, "--out", "best.toml")),
     "auto": Case((*_AUTO, "--workers", "1", "--device", "cpu", "--out", "run", "--resume")),
     "reproduce": Case((*_TABLE, "--device", "cpu")),
