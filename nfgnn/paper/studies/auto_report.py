@@ -11,7 +11,7 @@ import numpy as np
 
 from nfgnn.errors import UserError
 from nfgnn.existing_output import refuse_foreign_file, starts_with
-from nfgnn.explain import COLOURS, canvas, panels, save
+from nfgnn.explain import COLOURS, INK, MUTED, canvas, headline, panels, save, signed
 from nfgnn.files import atomic_write
 from nfgnn.nn import MODELS
 from nfgnn.paper.studies.auto_plan import (
@@ -318,15 +318,17 @@ def draw_budgets(records: Sequence[EvaluationRecord]) -> Any:
         budgets = list(gains)
         for name in next(iter(gains.values()))[AUTO]:
             values = [gains[seconds][AUTO][name] for seconds in budgets]
-            quality.plot(budgets, values, color="#999999", linewidth=0.6, zorder=1)
+            quality.plot(budgets, values, color=MUTED, linewidth=0.6, zorder=1)
         for method, colour in zip((AUTO, SINGLE), COLOURS):
             means = [float(np.mean(list(gains[s][method].values()))) for s in budgets]
             quality.plot(budgets, means, "o-", color=colour, label=method)
-        quality.axhline(0, color="#010101", linewidth=0.8, linestyle=":")
+        quality.axhline(0, color=INK, linewidth=0.8, linestyle=":")
         quality.set_xscale("log")
         quality.set_xticks(budgets, [duration(seconds) for seconds in budgets])
         quality.minorticks_off()
         quality.set(xlabel="budget", ylabel="points above the best default")
+        mean = float(np.mean(list(gains[budgets[-1]][AUTO].values())))
+        quality.set_title(f"{signed(mean)} points on average in {duration(budgets[-1])}")
         quality.legend()
         searches = [r for r in records if r.method == AUTO and r.details.get("nodes")]
         nodes = [record.details["nodes"] for record in searches]
@@ -334,6 +336,15 @@ def draw_budgets(records: Sequence[EvaluationRecord]) -> Any:
         first.plot(nodes, seconds, "o", color=COLOURS[0], markersize=3)
         first.set(xscale="log", xlabel="nodes", ylabel="seconds to the first answer")
         first.set_ylim(bottom=0)
+        if seconds:
+            first.set_title(f"Median {np.median(seconds):.0f} s to the first answer")
+        differences = list(gains[budgets[-1]][AUTO].values())
+        better = sum(difference > 0 for difference in differences)
+        finding = (
+            f"auto beats the best default on {better} of {len(differences)} graphs "
+            f"in {duration(budgets[-1])}"
+        )
+        headline(figure, finding)
     return figure
 
 
