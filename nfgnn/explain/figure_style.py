@@ -189,4 +189,5 @@ def _freeze_layout(figure: Any) -> None:
     if figure.get_layout_engine() is not None:
         with canvas():
             figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        # "none" would leave a placeholder, for which every file is drawn twice.
+        figure.set_layout_engine(None)
