@@ -6,7 +6,8 @@ data flows through these modules:
 1. ``source.py``: the graph, in memory or read in blocks (:class:`Source`);
 2. ``plan.py``: how the work is divided and what it costs (``memory_budget.py``,
    ``machine_speed.py``); ``precompute.py`` runs it and keeps its state in ``workspace.py``;
-3. ``feature_blocks.py``: scaled features in blocks of columns; ``disk_laplacian.py``: the operator;
+3. ``feature_blocks.py``: scaled features in blocks of columns; ``disk_laplacian.py``: the
+   operator; ``device_csr.py``: the same for edges in the memory of a GPU;
    ``sketch_rows.py``: hashed neighbours;
 4. ``column_block.py``: the terms of one block, with the operator in memory or, by
    ``disk_backend.py``, on disk; ``executors.py``: blocks in this process or on Ray;

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -13,6 +13,9 @@ from torch import Tensor
 
 WINDOW_BYTES = 2**29
 _BLOCKS_PER_WINDOW = 16
+_READERS = 4  # more do not read faster from one disk
+_RESIDENT_SHARE = 0.5  # of the free memory of a GPU, for the rows of one loader
+_STAGING_BYTES = 2**28
 
 
 class RowSource(Protocol):
@@ -20,6 +23,18 @@ class RowSource(Protocol):
 
     def rows(self, index: Tensor) -> Tensor:
         """Return rows ``[b, K + 1, features]`` in float32."""
+
+
+@runtime_checkable
+class EncodedRows(RowSource, Protocol):
+    """Rows that can be read in the number type of their file, which often is half as large."""
+
+    @property
+    def encoded_type(self) -> torch.dtype:
+        """The number type of the file."""
+
+    def read_encoded(self, index: Tensor, out: Tensor) -> None:
+        """Read rows into a contiguous tensor of this type on the CPU."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +71,12 @@ class RowLoader:
 
     Reading single random rows from disk is slow, reading long ranges is fast. Therefore ``index``
     is divided into blocks of consecutive rows. An epoch visits the blocks in random order, in
-    windows of 16, and shuffles the rows within each window. A thread reads the next window while
-    batches are taken from the current one. If all rows fit into one window, they are read once and
-    kept, and the order is a random permutation.
+    windows of 16, and shuffles the rows within each window. Threads read the next window while
+    batches are taken from the current one. If all rows fit into one window, the order is a random
+    permutation.
+
+    Rows are read once and kept if they fit into one window, or into half of the free memory of a
+    GPU. The order of the batches is the same wherever the rows are.
 
     A batch depends only on (seed, epoch, step). It does not depend on the number of processes,
     each of which takes an equal part of every batch, nor on the step at which an interrupted epoch
@@ -70,12 +88,13 @@ class RowLoader:
         index: the rows to use, in ascending order.
         batch_size: rows of a batch over all processes; 0 means all rows.
         seed: seed of the order; ``None`` keeps the order of ``index``.
-        device: where batches are needed. Rows are copied to a GPU through pinned memory, one window
-            at a time.
+        device: where batches are needed. Rows that are not kept on a GPU are copied to it through
+            pinned memory, one window at a time, while batches are taken from the window before.
         rank: number of this process.
         count: number of processes.
         window_bytes: largest size of a window. The order depends on it, so it must not depend on
             the machine.
+        keep: whether all rows are read once and kept on the device; by default, if they fit.
     """
 
     def __init__(
@@ -89,6 +108,7 @@ class RowLoader:
         rank: int = 0,
         count: int = 1,
         window_bytes: int = WINDOW_BYTES,
+        keep: bool | None = None,
     ) -> None:
         self.source = source
         self.y = y
@@ -98,7 +118,8 @@ class RowLoader:
         self.rank = rank
         self.count = count
         self.batch_size = batch_size or max(1, index.numel())
-        self.batch_values = self.batch_size * max(1, source.rows(index[:1]).numel())
+        row = source.rows(index[:1])
+        self.batch_values = self.batch_size * max(1, row.numel())
         self.steps = math.ceil(index.numel() / self.batch_size)
         # Windows have about equal size: a short one would be used up before the next is read.
         max_batches = max(1, window_bytes // (4 * self.batch_values))
@@ -108,11 +129,22 @@ class RowLoader:
         self.rows_given = 0
         self.seconds = 0.0
         self.seconds_waited = 0.0
+        self._reader = _RowReader(source, row, device)
+        self._keep = self._fits() if keep is None else keep
         # Without it, the new thread would pin memory for the first GPU.
         initializer = None if device.index is None else torch.cuda.set_device
         self._thread = ThreadPoolExecutor(1, initializer=initializer, initargs=(device,))
         self._ahead: dict[tuple[int, int], Future[_Window]] = {}
         self._all_rows: Tensor | None = None
+
+    def _fits(self) -> bool:
+        """Whether all rows can be kept."""
+        if self.index.numel() <= self.window:
+            return True
+        if self.device.type != "cuda":
+            return False
+        needed = self.index.numel() * self._reader.row_bytes
+        return needed <= _RESIDENT_SHARE * torch.cuda.mem_get_info(self.device)[0]
 
     def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
         """Yield the batches of an epoch, beginning with step ``start``."""
@@ -131,7 +163,7 @@ class RowLoader:
                     continue
                 self.rows_given += last - first
                 rows = window.rows if whole else window.rows[window.order[first:last]]
-                yield Batch(rows, window.y[first:last], total)
+                yield Batch(rows.float(), window.y[first:last], total)
                 now = time.perf_counter()
                 self.seconds += now - began
                 began = now
@@ -145,8 +177,9 @@ class RowLoader:
         }
 
     def close(self) -> None:
-        """Stop the reading thread."""
+        """Stop the reading threads."""
         self._thread.shutdown(cancel_futures=True)
+        self._reader.close()
         self._ahead.clear()
 
     def window_order(self, epoch: int, number: int) -> Tensor:
@@ -195,21 +228,98 @@ class RowLoader:
         """Read the share of this process in a window, in the order of the source."""
         batches = self.window_order(epoch, number).split(self.batch_size)
         own = torch.cat([batch.tensor_split(self.count)[self.rank] for batch in batches])
-        if self.index.numel() > self.window:
-            ascending = own.sort().values
-            rows = self._to_device(self.source.rows(self.index[ascending]))
-            order = torch.searchsorted(ascending, own)
-        else:
+        y = self._to_device(self.y[self.index[own]])
+        if self._keep:
             if self._all_rows is None:
-                self._all_rows = self._to_device(self.source.rows(self.index))
-            rows = self._all_rows
-            order = own
-        return _Window(rows, self._to_device(order), self._to_device(self.y[self.index[own]]))
+                self._all_rows = self._reader.read_all(self.index)
+            return _Window(self._all_rows, self._to_device(own), y)
+        ascending = own.sort().values
+        rows = self._reader.read(self.index[ascending])
+        order = torch.searchsorted(ascending, own)
+        return _Window(rows, self._to_device(order), y)
 
     def _to_device(self, values: Tensor) -> Tensor:
         if self.device.type != "cuda":
             return values
         return values.pin_memory().to(self.device, non_blocking=True)
+
+
+class _RowReader:
+    """Read rows and copy them to the device.
+
+    Encoded rows are read by several threads into two buffers by turns. These are reused, because
+    the system takes longer to provide new memory than to fill it. On a GPU they are pinned, and the
+    copies run beside the computation.
+    """
+
+    def __init__(self, source: RowSource, row: Tensor, device: torch.device) -> None:
+        self.source = source
+        self.device = device
+        self._encoded = source if isinstance(source, EncodedRows) else None
+        self._dtype = row.dtype if self._encoded is None else self._encoded.encoded_type
+        self._shape = row.shape[1:]
+        self.row_bytes = max(1, self._dtype.itemsize * self._shape.numel())
+        self._pool = ThreadPoolExecutor(_READERS)
+        self._buffers: list[Tensor] = []
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+
+    def read(self, index: Tensor) -> Tensor:
+        """Return rows on the device. On a CPU they are valid until the next but one call."""
+        rows = self._rows(index)
+        if self._stream is None:
+            return rows
+        out = torch.empty(rows.shape, dtype=self._dtype, device=self.device)
+        self._copy(rows, out)
+        return out
+
+    def read_all(self, index: Tensor) -> Tensor:
+        """Return rows on the device, to be kept."""
+        if self._stream is None:
+            rows = self._rows(index)
+            self._buffers.clear()
+            return rows
+        out = torch.empty((index.numel(), *self._shape), dtype=self._dtype, device=self.device)
+        first = 0
+        for part in index.split(max(1, _STAGING_BYTES // self.row_bytes)):
+            self._copy(self._rows(part), out[first : first + part.numel()])
+            first += part.numel()
+        self._buffers.clear()
+        return out
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _rows(self, index: Tensor) -> Tensor:
+        """Return rows in the memory of the host."""
+        if self._encoded is None:
+            rows = self.source.rows(index)
+            return rows if self._stream is None else rows.pin_memory()
+        buffer = self._buffer(index.numel())
+        parts = zip(index.tensor_split(_READERS), buffer.tensor_split(_READERS))
+        for done in [self._pool.submit(self._encoded.read_encoded, *part) for part in parts]:
+            done.result()
+        return buffer
+
+    def _buffer(self, count: int) -> Tensor:
+        """Return the buffer that was not used by the last call."""
+        buffer = torch.empty(0)
+        if len(self._buffers) == 2:
+            buffer = self._buffers.pop(0)
+        if len(buffer) < count:
+            pinned = self._stream is not None
+            buffer = torch.empty((count, *self._shape), dtype=self._dtype, pin_memory=pinned)
+        self._buffers.append(buffer)
+        return buffer[:count]
+
+    def _copy(self, rows: Tensor, out: Tensor) -> None:
+        """Copy rows to the device on a stream of its own, and wait for the copy."""
+        assert self._stream is not None
+        # The memory of ``out`` may still be in use by work that was queued before it was freed.
+        self._stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(self._stream):
+            out.copy_(rows, non_blocking=True)
+        self._stream.synchronize()
 
 
 def stream_seed(*parts: int) -> int:

@@ -186,6 +186,17 @@ class Store:
             index = index.cpu().numpy()
         return DTYPES[self.manifest.dtype].decode(np.array(self.terms[index]))
 
+    @property
+    def encoded_type(self) -> torch.dtype:
+        """Number type of the terms on disk."""
+        return DTYPES[self.manifest.dtype].torch
+
+    def read_encoded(self, index: Tensor, out: Tensor) -> None:
+        """Read some rows into a contiguous tensor in the number type of the disk."""
+        array = out.view(torch.int16).numpy() if out.dtype == torch.bfloat16 else out.numpy()
+        # Any other mode than "raise" writes into the array without a buffer.
+        np.take(self.terms, index.numpy(), 0, array.view(self.terms.dtype), mode="clip")
+
     def with_sketch(self) -> "RowsWithSketch":
         """Return the rows with their sketches, as models with ``sketch`` read them."""
         return RowsWithSketch(self)

@@ -1,6 +1,7 @@
 """Batches contain every row once, in an order that interruptions and processes do not change."""
 
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nfgnn.store import MemoryRows, RowLoader, stream_seed
+from nfgnn.store import MemoryRows, RowLoader, RowSource, stream_seed, write_store
+from nfgnn.store.file_format import DTYPES
 
 CPU = torch.device("cpu")
 ROW = 2 * 3  # values of a row below
@@ -140,3 +142,43 @@ def test_an_error_of_the_source_is_raised_in_the_trainer() -> None:
     with pytest.raises(OSError, match="the disk is gone"):
         next(rows.batches(0))
     rows.close()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_batches_are_the_same_wherever_the_rows_are(dtype: str, tmp_path: Path) -> None:
+    """Rows of a file in windows, rows that are kept, and rows in memory."""
+    terms = torch.randn(200, 3, 5).to(DTYPES[dtype].torch)
+    y = torch.arange(200)
+    store = write_store(tmp_path / "store", terms.float(), y, dtype=dtype)
+    index = torch.arange(200)[torch.arange(200) % 5 > 0]
+    kinds: list[tuple[RowSource, bool | None]] = [
+        (store, None),
+        (store, True),
+        (MemoryRows(terms.float()), None),
+        (MemoryRows(terms.float()), True),
+    ]
+    found = []
+    for rows, keep in kinds:
+        made = RowLoader(rows, y, index, 7, 3, CPU, window_bytes=4 * 15 * 40, keep=keep)
+        assert made.window < index.numel()
+        batches = [batch for epoch in range(3) for batch in made.batches(epoch, start=epoch)]
+        made.close()
+        found.append(batches)
+    for batches in found[1:]:
+        for a, b in zip(batches, found[0], strict=True):
+            assert a.rows.dtype == torch.float32
+            assert torch.equal(a.rows, b.rows)
+            assert torch.equal(a.y, b.y)
+    for batch in found[0]:
+        assert torch.equal(batch.rows, terms[batch.y].float())
+
+
+def test_batches_stay_valid_while_later_windows_are_read(tmp_path: Path) -> None:
+    """The buffers of windows are reused, the batches are not."""
+    terms = torch.randn(120, 2, 3)
+    store = write_store(tmp_path / "store", terms, torch.arange(120))
+    made = RowLoader(store, store.y, store.y, 8, 0, CPU, window_bytes=4 * ROW * 16)
+    batches = [batch for epoch in range(2) for batch in made.batches(epoch)]
+    made.close()
+    for batch in batches:
+        assert torch.equal(batch.rows, terms[batch.y])
