@@ -6,9 +6,9 @@
 ``search`` draws settings of ScalableNFNet, trains each on two splits and the best four on three
 more, and selects by mean validation accuracy; every value is written to
 ``benchmarks/results/scalable_nfnet_search.json``. ``report`` uses the presets and writes
-``benchmarks/results/scalable_accuracy.json`` and ``.md``. Runs of other settings than those of the
-present presets are repeated. Both resume after an interruption. On a GPU, ``--device cuda`` takes
-seconds where the CPU takes minutes.
+``benchmarks/results/scalable_nfnet.json`` and ``.md``. Runs of other settings than those of the
+present presets are repeated. Both resume after an interruption, and take all six graphs if none is
+named. ``--device cuda`` uses a GPU.
 """
 
 import argparse
@@ -26,11 +26,10 @@ from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.training import resolve_device
 from nfgnn.training.inputs import resolve_config
 from nfgnn.training.metrics import summarise
-from nfgnn.training.presets import preset
 
 RESULTS = Path(__file__).parent / "results"
 DATASETS = ("cora", "citeseer", "pubmed", "computers", "chameleon", "squirrel")
-MODELS = ("ScalableNFNet", "ScalableNFGNN", "ScalablePolyGNN", "NFGNN")
+MODELS = ("ScalableNFNet", "ScalableNFGNN", "NFGNN")
 SPACE: dict[str, list[Any]] = {
     "terms": ["chebyshev", "monomial with loops"],
     "K": [2, 5, 10],
@@ -108,27 +107,23 @@ def search(dataset: str, root: Path | None, configurations: int, device: str) ->
 def report(
     root: Path | None, runs: int, device: str, datasets: list[str], models: list[str]
 ) -> None:
-    file = RESULTS / "scalable_accuracy.json"
+    file = RESULTS / "scalable_nfnet.json"
     content: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
     content["command"] = "python benchmarks/scalable_accuracy.py report --root DATA"
     for dataset in datasets:
         data = load_dataset(dataset, root=root)
         for model in models:
-            # The global filter has no presets of its own: it uses those of the other model.
-            settings = {}
-            if model == "ScalablePolyGNN":
-                settings = preset("ScalableNFGNN", dataset, "full")
             entry = content.setdefault(dataset, {}).get(model, {})
             for seed in range(1000, 1000 + runs):
                 graph = split(data, "full", seed)
-                configuration = resolve_config(graph, model, settings, "full", "best").to_dict()
+                configuration = resolve_config(graph, model, {}, "full", "best").to_dict()
                 if entry.get("settings") != configuration:
                     entry = {"settings": configuration, "test_accuracy": [], "seconds": []}
                     entry["machine"] = machine(device)
                     content[dataset][model] = entry
                 if seed - 1000 < len(entry["test_accuracy"]):
                     continue
-                classifier = NodeClassifier(model, seed=seed, device=device, **settings)
+                classifier = NodeClassifier(model, seed=seed, device=device)
                 classifier.fit(graph)
                 entry["test_accuracy"].append(classifier.score(graph))
                 entry["seconds"].append(classifier.history_.seconds)
@@ -138,7 +133,7 @@ def report(
                     file=sys.stderr,
                     flush=True,
                 )
-    (RESULTS / "scalable_accuracy.md").write_text(markdown(content))
+    (RESULTS / "scalable_nfnet.md").write_text(markdown(content))
 
 
 def machine(device: str) -> str:
@@ -156,8 +151,7 @@ def markdown(content: dict[str, Any]) -> str:
         "",
         "Test accuracy in %, mean ± 95 % confidence interval of the mean over ten runs from seed",
         "1000 (a number after × counts fewer runs), protocol `full`, preset `best` of each model;",
-        "s: mean seconds of a training, on the machine that `scalable_accuracy.json` names.",
-        "`ScalablePolyGNN` has the settings of `ScalableNFGNN` and one global filter. "
+        "s: mean seconds of a training, on the machine that `scalable_nfnet.json` names.",
         f"`{content['command']}`.",
         "",
         "| dataset | " + " | ".join(f"{model} | s" for model in MODELS) + " |",
