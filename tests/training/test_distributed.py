@@ -4,7 +4,6 @@ import contextlib
 import csv
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.experiments import experiment, run_quietly
+from helpers.forked_python import start_python
 from helpers.small_stores import K, graph, small_store
 
 from nfgnn import NodeClassifier, split
@@ -33,7 +33,6 @@ SETTINGS = [
 
 def torchrun(*arguments: str) -> list[str]:
     launcher = [
-        sys.executable,
         "-m",
         "torch.distributed.run",
         "--nproc-per-node",
@@ -71,18 +70,19 @@ def test_two_processes_of_which_one_is_killed_equal_one(
 ) -> None:
     small_store(tmp_path / "store", graph())
     monkeypatch.chdir(tmp_path)
-    environment = {**os.environ, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "OMP_NUM_THREADS": "1"}
+    monkeypatch.setenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     command = [*torchrun("--max-restarts", "1"), "--out", "two"]
-    with Path("log").open("w") as log:
-        launcher = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        while not Path(".two.partial/seed-5.checkpoint").exists() and launcher.poll() is None:
-            time.sleep(0.02)
-        victim = worker(launcher.pid, 1)
-        assert victim is not None, Path("log").read_text()
-        os.kill(victim, signal.SIGKILL)
-        status = launcher.wait(120)
+    launcher = start_python(*command, output=Path("log"))
+    while not Path(".two.partial/seed-5.checkpoint").exists() and launcher.is_alive():
+        time.sleep(0.02)
+    assert launcher.pid is not None
+    victim = worker(launcher.pid, 1)
+    assert victim is not None, Path("log").read_text()
+    os.kill(victim, signal.SIGKILL)
+    launcher.join(120)
     output = Path("log").read_text()
-    assert status == 0, output
+    assert launcher.exitcode == 0, output
     assert "exitcode: -9" in output  # torchrun saw it and started all again
     assert output.count("run folder") == 1  # one process prints
     monkeypatch.setattr(
