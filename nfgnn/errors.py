@@ -8,24 +8,24 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
-_FULL = "there is no space left: free some, or choose another place"
-_DENIED = "permission is missing: change it, or choose another place"
+_FULL = "no space is left on the disk: free some, or choose another location"
+_DENIED = "permission denied: change the permissions, or choose another location"
 _LONGEST_MESSAGE = 2000
 # The control codes of terminals, the line ends of Unicode, and changes of the text's direction.
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _REASONS = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
-    errno.EFBIG: "the file is larger than the system allows: choose another place",
-    errno.EROFS: "the disk can only be read: choose another place",
+    errno.EFBIG: "the file is larger than the file system allows: choose another location",
+    errno.EROFS: "the file system is read-only: choose another location",
     errno.EACCES: _DENIED,
     errno.EPERM: _DENIED,
     errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
-    errno.EIO: "the disk or its connection fails: check it, or choose another place",
-    errno.ENOENT: "there is no such file or folder: check the path",
+    errno.EIO: "input/output error: check the disk or its connection, or choose another location",
+    errno.ENOENT: "no such file or folder: check the path",
     errno.ENOTDIR: "a part of the path is a file: choose another path",
-    errno.EISDIR: "it is a folder: choose the path of a file",
-    errno.EEXIST: "it exists already: choose another path",
+    errno.EISDIR: "it is a folder: pass the path of a file",
+    errno.EEXIST: "it already exists: choose another path",
     errno.EMFILE: "too many files are open: raise the limit with `ulimit -n`",
 }
 
@@ -83,9 +83,7 @@ def unknown_name(kind: str, given: str, choices: Iterable[str]) -> UserError:
     """
     names = list(choices)
     listed = ", ".join(names)
-    return UserError(
-        f"there is no {kind} '{given}': choose one of {listed}{suggestion(given, names)}"
-    )
+    return UserError(f"unknown {kind} '{given}': choose one of {listed}{suggestion(given, names)}")
 
 
 def system_error(error: OSError, path: Path | None = None) -> UserError:

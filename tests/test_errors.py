@@ -25,7 +25,7 @@ def test_suggestion_ignores_case_and_is_empty_without_a_similar_name(
 def test_unknown_name_lists_the_choices_and_suggests_one() -> None:
     error = unknown_name("protocol", "fulll", ["full", "semi"])
     assert isinstance(error, UserError)
-    message = "there is no protocol 'fulll': choose one of full, semi; did you mean full?"
+    message = "unknown protocol 'fulll': choose one of full, semi; did you mean full?"
     assert str(error) == message
 
 
@@ -33,14 +33,14 @@ def test_errors_of_the_system_name_the_path_the_reason_and_the_remedy() -> None:
     named = OSError(errno.EACCES, "Permission denied", "a/b")
     assert str(system_error(named, Path("c"))).startswith("cannot read or write a/b: permission")
     full = OSError(errno.ENOSPC, "No space left on device")
-    assert "read or write c: there is no space left" in str(system_error(full, Path("c")))
+    assert "read or write c: no space is left" in str(system_error(full, Path("c")))
     other = OSError("512 requested and 0 written")  # of NumPy
     assert str(system_error(other, Path("c"))).endswith("c: 512 requested and 0 written")
 
 
 def test_a_block_that_writes_reports_the_path() -> None:
     with (
-        pytest.raises(UserError, match="read or write out: there is no space left"),
+        pytest.raises(UserError, match="read or write out: no space is left"),
         writing(Path("out")),
     ):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -1,4 +1,4 @@
-"""The command line: one module per command, which parses, calls the library and prints.
+"""The command line. One module per command parses the options, calls the library and prints.
 
 Commands import torch and the library inside their function, so that ``nfgnn --help`` and shell
 completion stay fast.
@@ -79,9 +79,10 @@ def _options(
 def main() -> None:
     """Run a command and exit.
 
-    The status is 2 with one message for what the user can correct, also for files that the system
-    cannot read or write; 130 for an interruption; 1 with the path of a crash report for all other
-    errors. With ``NFGNN_DEBUG=1`` errors are raised, so that Python prints the traceback.
+    Invalid input, and files that cannot be read or written, exit with status 2 and a message that
+    explains the fix. An interruption exits with status 130. Any other error exits with status 1
+    and prints the path of a crash report. With ``NFGNN_DEBUG=1`` errors are raised, so that Python
+    prints the traceback.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Names of files need not be valid Unicode, and not every terminal shows all of it.
@@ -98,7 +99,7 @@ def main() -> None:
 
 
 def _flush_output() -> None:
-    """Write out what was printed, so that a full disk is reported like any other error."""
+    """Flush standard output, so that a full disk is reported like any other error."""
     if sys.stdout is None:  # closed by the caller
         return
     try:
@@ -117,7 +118,9 @@ def _report(error: Exception) -> int:
     if isinstance(error, OSError) and error.errno is not None:
         error = system_error(error)
     elif isinstance(error, MemoryError):
-        error = UserError("there is not enough memory: use a smaller graph, model or --memory")
+        error = UserError(
+            "not enough memory: use a smaller graph, a smaller model or a lower --memory"
+        )
     if isinstance(error, UserError):
         # One of the processes that torchrun has started is enough to print it.
         if os.environ.get("RANK", "0") == "0":
@@ -125,8 +128,8 @@ def _report(error: Exception) -> int:
         return 2
     report = write_crash_report(error)
     summary = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    where = f"the report is {report}"
+    where = f"the crash report is {report}"
     if report is None:
-        where = "no report could be written; NFGNN_DEBUG=1 prints the traceback"
-    print(f"nfgnn: unexpected error ({summary}): please report it; {where}", file=sys.stderr)
+        where = "the crash report could not be written; set NFGNN_DEBUG=1 to print the traceback"
+    print(f"nfgnn: unexpected error ({summary}); please report it: {where}", file=sys.stderr)
     return 1

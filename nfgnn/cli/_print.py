@@ -17,12 +17,12 @@ _MOST_CLASSES = 8
 
 
 def console(stderr: bool = False) -> PlainConsole:
-    """Return a console that prints texts as they are."""
+    """Return a console that prints text without interpreting markup."""
     return PlainConsole(stderr=stderr)
 
 
 def message(text: str) -> None:
-    """Print a line on standard error."""
+    """Print a line to standard error."""
     console(stderr=True).print(text, highlight=False, soft_wrap=True)
 
 
@@ -33,7 +33,7 @@ def print_notes(data: "Data") -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON object on standard output."""
+    """Print one JSON object to standard output."""
     print(json_text(value))
 
 

@@ -24,16 +24,14 @@ def analyze(
     column: options.Column = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder to write. Default: analysis/NAME.", rich_help_panel=options.OUTPUT
-        ),
+        typer.Option(help="Output folder. Default: analysis/NAME.", rich_help_panel=options.OUTPUT),
     ] = None,
     models: Annotated[
         bool,
         typer.Option(
             "--models/--no-models",
-            help="Cross-validate an MLP on the features and LINK on the edges. Takes at most about "
-            "20 seconds; large graphs are sampled.",
+            help="Cross-validate an MLP on the features and LINK on the edges. Takes about 20 "
+            "seconds at most; large graphs are sampled.",
             rich_help_panel=options.EXECUTION,
         ),
     ] = True,

@@ -36,7 +36,7 @@ def auto(
         typer.Option(
             "--time",
             metavar="TIME",
-            help=f"Time limit of the whole command, such as 30s, 5m or 1h. Default: "
+            help="Time limit for the whole command, such as 30s, 5m or 1h. Default: "
             f"{_DEFAULT_TIME}.",
             rich_help_panel=options.MODEL,
         ),
@@ -46,8 +46,8 @@ def auto(
         typer.Option(
             min=1,
             max=options.MAX_RUNS,
-            help="Number of trainings, instead of --time. The result is the same on every "
-            "machine of a kind.",
+            help="Number of training runs, instead of --time. The result is reproducible on the "
+            "same hardware.",
             rich_help_panel=options.MODEL,
         ),
     ] = None,
@@ -57,7 +57,7 @@ def auto(
         typer.Option(
             min=0,
             max=options.MAX_SEED,
-            help="Seed of split, search and models.",
+            help="Seed of the split, the search and the models.",
             rich_help_panel=options.MODEL,
         ),
     ] = 0,
@@ -65,7 +65,7 @@ def auto(
         bool,
         typer.Option(
             "--single",
-            help="Keep the best single model only, without an ensemble.",
+            help="Keep only the best single model instead of an ensemble.",
             rich_help_panel=options.MODEL,
         ),
     ] = False,
@@ -73,7 +73,8 @@ def auto(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Configurations to train first, instead of those of the package (TOML).",
+            help="TOML file with the configurations to train first. Default: the built-in "
+            "portfolio.",
             rich_help_panel=options.MODEL,
         ),
     ] = None,
@@ -83,32 +84,32 @@ def auto(
         int | None,
         typer.Option(
             min=1,
-            help="Number of worker processes on a CPU. Default: chosen automatically.",
+            help="Number of worker processes on the CPU. Default: chosen automatically.",
             rich_help_panel=options.EXECUTION,
         ),
     ] = None,
     resume: Annotated[
         bool,
         typer.Option(
-            "--resume", help="Resume an interrupted command.", rich_help_panel=options.EXECUTION
+            "--resume", help="Resume an interrupted search.", rich_help_panel=options.EXECUTION
         ),
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Run folder to write. Default: runs/NAME-auto-PROTOCOL-SEED.",
+            help="Output folder. Default: runs/NAME-auto-PROTOCOL-SEED.",
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
     overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
-    """Find the best model for a graph in a given time, and report how edges and features help."""
+    """Find the best model for a graph within a time limit, and report whether its edges help."""
     started = monotonic()
     values.columns(column)
     options.check_published_folder(out)
     if time is not None and max_runs is not None:
-        raise UserError("--time and --max-runs exclude each other: give one of them")
+        raise UserError("--time and --max-runs are mutually exclusive: pass only one of them")
     seconds = None if max_runs is not None else parse_duration(time or _DEFAULT_TIME)
 
     from nfgnn.auto import run_auto, write_page

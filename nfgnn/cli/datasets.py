@@ -30,7 +30,7 @@ def datasets(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Data set or graph of your own whose statistics are printed.",
+            help="Data set, or path to your own graph, to describe.",
             callback=options.validate_dataset,
             autocompletion=options.DATASETS.complete,
         ),
@@ -41,13 +41,13 @@ def datasets(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write an example of a graph of your own to this folder, and exit.",
+            help="Write an example graph in CSV format to this folder and exit.",
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
     json_: options.Json = False,
 ) -> None:
-    """List the data sets, or print statistics and known issues of a graph."""
+    """List the data sets, or print the statistics and known issues of one graph."""
     columns = values.columns(column)
     if template is not None:
         _write_template(template, json_)
@@ -118,7 +118,7 @@ def _rows(root: Path | None) -> list[dict[str, Any]]:
 
 
 def _describe(data: "Data", root: Path | None) -> dict[str, Any]:
-    """Return statistics, homophily and findings of a graph; what is undefined is ``None``."""
+    """Return statistics, homophily and findings of a graph; undefined values are ``None``."""
     import torch
 
     from nfgnn.analysis import homophily, label_informativeness
@@ -157,7 +157,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         padding=0,
         pad_edge=False,
         show_edge=False,
-        caption="* known data issue: nfgnn datasets NAME",
+        caption="* has a known data issue; see nfgnn datasets NAME",
     )
     for column in ("name", *_SIZES, "metric", "download"):
         justify: Any = "left" if column in ("name", "metric") else "right"

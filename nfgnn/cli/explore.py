@@ -35,7 +35,7 @@ def explore(
         str | None,
         typer.Option(
             metavar="DATASET",
-            help="Graph of the run. Needed if its files have moved.",
+            help="Graph of the run. Required if its files have moved.",
             callback=options.validate_dataset,
             autocompletion=options.DATASETS.complete,
             rich_help_panel=options.DATA,
@@ -61,7 +61,7 @@ def explore(
     overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
-    """Write one HTML file that shows the nodes of a run and their filters, without a network."""
+    """Write a self-contained HTML page that shows the nodes of a run and their filters."""
     values.columns(column)
     options.check_output_file(output)
 
@@ -109,6 +109,7 @@ def _load_graph_of_run(source: "GraphSource") -> "Data":
     place = source.dataset
     if is_store(place):
         raise UserError(
-            f"{place} is a store, which holds terms and no edges: explore a run on the graph itself"
+            f"{place} is a store, which contains terms but no edges: explore a run on the graph "
+            "itself"
         )
     return load_dataset(place, root=source.root, **values.columns(source.columns))

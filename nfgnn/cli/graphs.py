@@ -59,7 +59,7 @@ class GraphSource:
 
 
 def source_record(dataset: str, root: Path | None, column: list[str] | None) -> dict[str, Any]:
-    """Return where the graph of a run is found again, for the summary of the run."""
+    """Return where the graph of a run was read from, to be stored in its summary."""
     place = registered_name(dataset) or str(expand_user(dataset).resolve())
     record: dict[str, Any] = {"dataset": place, "columns": column or []}
     if root is not None:
@@ -81,7 +81,7 @@ def source_arguments(dataset: str, root: Path | None, column: list[str] | None) 
 def source_of_run(
     summary: Mapping[str, Any], dataset: str | None, root: Path | None, column: list[str] | None
 ) -> GraphSource:
-    """Return where to read a graph for a run; what is not given is as it was in training.
+    """Return where to read a graph for a run; arguments not given default to those of training.
 
     Args:
         summary: of the run.
@@ -104,7 +104,7 @@ def source_of_run(
 
 
 def _recorded_source(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the source that the summary of a run names; runs of older versions name none."""
+    """Return the source recorded in the summary of a run; older versions did not record it."""
     recorded = summary.get("source") or {}
     well_formed = isinstance(recorded, dict) and isinstance(recorded.get("columns", []), list)
     if well_formed:
@@ -113,14 +113,14 @@ def _recorded_source(summary: Mapping[str, Any]) -> dict[str, Any]:
         well_formed = all(isinstance(text, str) for text in texts)
     if not well_formed:
         raise UserError(
-            "summary.json: source does not describe a graph; pass the graph (DATASET), or restore "
-            "the file from a copy"
+            "summary.json: the field source does not describe a graph; pass the graph "
+            "(DATASET), or restore the file from a copy"
         )
     return dict(recorded)
 
 
 def _found_columns(columns: list[str], place: str) -> list[str]:
-    """Leave out columns of labels and splits that another table of nodes does not have."""
+    """Drop the label and split columns that another node table does not have."""
     folder = expand_user(place)
     if not columns or is_store(place) or not folder.is_dir():
         return columns

@@ -1,7 +1,6 @@
-"""``nfgnn models``: list the models."""
+"""``nfgnn models``: list the models, or describe one."""
 
 import inspect
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ from rich.text import Text
 from nfgnn import plugins
 from nfgnn.cli import options
 from nfgnn.cli._print import console, message, print_json
+from nfgnn.cli.docstring_text import arguments, summary
 from nfgnn.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def models(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Model whose hyper-parameters are listed.",
+            help="Model to describe, with its hyper-parameters.",
             callback=options.MODELS.validate,
             autocompletion=options.MODELS.complete,
         ),
@@ -37,7 +37,7 @@ def models(
     import_: options.Import = None,
     json_: options.Json = False,
 ) -> None:
-    """List the models, also those of other packages, or the hyper-parameters of one."""
+    """List all models, including those of installed plugins, or describe one model."""
     from nfgnn.nn.models import MODELS, find_model
 
     if name is not None:
@@ -57,7 +57,7 @@ def models(
 
 
 def _load_plugins() -> None:
-    """Register the models of other packages. One that fails does not hide the rest."""
+    """Register the models of other packages; report those that cannot be imported."""
     from nfgnn.nn.models import find_model
 
     for name in plugins.plugin_names(plugins.MODELS):
@@ -68,7 +68,7 @@ def _load_plugins() -> None:
 
 
 def _row(entry: "ModelEntry") -> dict[str, Any]:
-    """Return what the list shows of a model; its size is that with default settings on Cora."""
+    """Return the row of a model; parameters are counted with default settings on Cora."""
     accepted = inspect.signature(entry.model).parameters
     size = {key: value for key, value in _SIZE_OF_CORA.items() if key in accepted}
     model = entry.model(**size)
@@ -84,21 +84,26 @@ def _row(entry: "ModelEntry") -> dict[str, Any]:
 
 
 def _describe(entry: "ModelEntry") -> dict[str, Any]:
-    """Return the row of a model, its description and its hyper-parameters with their defaults."""
+    """Return the row of a model, its description and its hyper-parameters.
+
+    The sizes that follow from the graph, such as ``num_nodes``, are not hyper-parameters.
+    """
+    from nfgnn import nn
+    from nfgnn.nn.models import MODELS
+
     settings = {}
     for parameter in inspect.signature(entry.model).parameters.values():
-        if parameter.default is not inspect.Parameter.empty:
+        has_default = parameter.default is not inspect.Parameter.empty
+        if has_default and parameter.name not in _SIZE_OF_CORA:
             settings[parameter.name] = parameter.default
-    description = _plain_text(inspect.getdoc(entry.model) or "")
-    return {**_row(entry), "description": description, "settings": settings}
-
-
-def _plain_text(docstring: str) -> str:
-    """Remove the markup of a docstring."""
-    text = re.sub(r"^\.\. math::\s*", "    ", docstring, flags=re.MULTILINE)
-    text = re.sub(r"`([^`<]+?)\s*<[^>]*>`_", r"\1", text)
-    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?([^`]+)`", r"\1", text)
-    return text.replace("``", "")
+    classes = vars(nn) | {other.name: other.model for other in MODELS.values()}
+    meanings = arguments(entry.model, classes)
+    return {
+        **_row(entry),
+        "description": summary(entry.model),
+        "settings": settings,
+        "meanings": {key: meanings.get(key, "") for key in settings},
+    }
 
 
 def _print_models(rows: list[dict[str, Any]]) -> None:
@@ -107,7 +112,7 @@ def _print_models(rows: list[dict[str, Any]]) -> None:
     table.add_column("year", no_wrap=True)
     table.add_column("paper")
     table.add_column("parameters", justify="right", no_wrap=True)
-    table.add_column("cost of a pass")
+    table.add_column("cost per pass")
     table.add_column("batches", no_wrap=True)
     table.add_column("seeds", no_wrap=True)
     for row in rows:
@@ -123,9 +128,9 @@ def _print_models(rows: list[dict[str, Any]]) -> None:
     output = console()
     output.print(table)
     output.print(
-        "Parameters: with default settings on Cora. Cost: n nodes, m edges, f features, h hidden\n"
-        "channels, c classes, K degree, d rank. Batches: can be trained on mini-batches of rows.\n"
-        "Seeds: several runs can be trained as one computation.",
+        "Parameters: number of weights with default settings on Cora. Cost: for n nodes, m edges, "
+        "f features, h hidden channels, c classes, degree K, rank d and L layers. Batches: "
+        "supports mini-batches of nodes. Seeds: trains several seeds in one batched computation.",
         highlight=False,
     )
 
@@ -134,10 +139,16 @@ def _print_model(description: dict[str, Any]) -> None:
     output = console()
     title = f"{description['title']} ({description['year']})"
     output.print(Text(description["name"], "bold"), f" {title}\n", highlight=False)
-    output.print(description["description"], highlight=False)
-    table = Table(title="Settings: nfgnn train … --set KEY=VALUE")
-    table.add_column("key")
-    table.add_column("default")
+    output.print(Text(description["description"]))
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("setting", no_wrap=True)
+    table.add_column("default", no_wrap=True)
+    table.add_column("meaning")
     for key, value in description["settings"].items():
-        table.add_row(key, str(value))
-    output.print(table)
+        table.add_row(key, str(value), description["meanings"][key])
+    output.print(table, highlight=False)
+    output.print(
+        "To change a setting: nfgnn train DATASET "
+        f"--model {description['name']} --set SETTING=VALUE",
+        highlight=False,
+    )

@@ -36,7 +36,7 @@ def _value(module: str, variable: str) -> ast.expr:
 
 
 def _strings(module: str, variable: str) -> tuple[str, ...]:
-    """Return the keys of a dictionary, or the values of a tuple, as far as they are strings."""
+    """Return the string keys of a dictionary, or the string values of a tuple."""
     value = _value(module, variable)
     if isinstance(value, ast.Dict):
         items = [key for key in value.keys if key is not None]

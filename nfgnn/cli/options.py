@@ -32,7 +32,7 @@ class Choice:
     Args:
         kind: what the names stand for, such as ``"model"``; used in error messages.
         choices: the names.
-        group: entry points of other packages whose names are accepted, too.
+        group: entry point group of other packages whose names are also accepted.
     """
 
     def __init__(self, kind: str, choices: Sequence[str], group: str | None = None) -> None:
@@ -48,7 +48,7 @@ class Choice:
         if name is None and self.group is not None:
             # Other packages are only searched for names that this one does not have.
             if plugins.requested_imports():
-                return given  # which names the imported modules have registered is known later
+                return given  # the names that these modules register are only known later
             name = self._plugins().get(given.lower())
         if name is None:
             choices = self.by_lower | self._plugins()
@@ -63,8 +63,8 @@ class Choice:
     def complete(self, incomplete: str) -> list[str]:
         """Return the names that start with what has been typed.
 
-        Shells only accept completions that continue the typed letters, so that names are offered
-        in lower case where their own case does not fit.
+        Shells only accept completions that continue the typed letters, so a name is offered in
+        lower case if its own case does not match.
         """
         by_lower = self.by_lower | self._plugins()
         matching = [name for name in by_lower.values() if name.startswith(incomplete)]
@@ -76,7 +76,7 @@ DATASETS = Choice("data set", names.DATASETS)
 PROTOCOLS = Choice("protocol", names.PROTOCOLS)
 PRESETS = Choice("preset", names.PRESETS)
 METRICS = Choice("metric", ("auto", *names.METRICS))
-SELECTIONS = Choice("rule of selection", ("auto", "loss", "metric"))
+SELECTIONS = Choice("selection rule", ("auto", "loss", "metric"))
 CLASS_WEIGHTS = Choice("class weight", ("none", "balanced"))
 ENGINES = Choice("engine", ("local", "ray"))
 DEVICES = Choice("device", ("auto", "cpu", "cuda"))
@@ -112,12 +112,12 @@ def validate_root(given: Path | None) -> Path | None:
 
 
 def validate_device(given: str) -> str:
-    """Refuse an unknown kind of device. Whether it is available is only known to torch."""
+    """Refuse an unknown kind of device. Only torch knows whether the device is available."""
     kind = given.partition(":")[0]
     # Other backends of torch are accepted, although they are not tested.
     if kind.lower() not in (*DEVICES.by_lower, "mps", "xpu"):
         hint = suggestion(kind, DEVICES.by_lower)
-        raise UserError(f"device '{given}' is not known: use auto, cpu or cuda{hint}")
+        raise UserError(f"unknown device '{given}': use auto, cpu or cuda{hint}")
     return given
 
 
@@ -132,13 +132,13 @@ def validate_preset(given: str) -> str:
     if not Path(given).suffix:
         if given.lower() not in PRESETS.by_lower:
             raise UserError(
-                f"there is no preset '{given}': choose one of {', '.join(PRESETS.by_lower)}, or a "
+                f"unknown preset '{given}': choose one of {', '.join(PRESETS.by_lower)}, or a "
                 f".toml file{suggestion(given, PRESETS.by_lower)}"
             )
         return given.lower()
     with writing(Path(given)):
         if not expand_user(given).is_file():
-            raise UserError(f"there is no preset file {given}: check the path")
+            raise UserError(f"preset file {given} does not exist: check the path")
     return given
 
 
@@ -163,27 +163,29 @@ def check_output_folder(folder: Path | None) -> None:
 def check_published_folder(folder: Path | None) -> None:
     """Refuse a folder that cannot be replaced as a whole, such as the current one."""
     if folder is not None and not folder.name:
-        raise UserError(f"--out {folder}: name a folder of its own, such as {folder / 'results'}")
+        raise UserError(
+            f"--out {folder} is not a new folder: choose one, such as {folder / 'results'}"
+        )
     check_output_folder(folder)
 
 
 def check_output_file(file: Path, *endings: str) -> None:
-    """Refuse a file in a missing folder, or with an ending that is not one of ``endings``."""
+    """Refuse a file in a missing folder, or with an extension that is not in ``endings``."""
     if endings and file.suffix.lower() not in endings:
-        raise UserError(f"{file} has an unknown ending: write a {' or '.join(endings)} file")
+        raise UserError(f"{file} has an unsupported extension: use {' or '.join(endings)}")
     if not file.parent.is_dir():
         raise UserError(
-            f"the folder {file.parent} does not exist: create it, or choose another file"
+            f"the folder {file.parent} does not exist: create it, or choose another path"
         )
     if file.is_dir():
-        raise UserError(f"{file} is a folder: choose the name of a file")
+        raise UserError(f"{file} is a folder: pass the path of a file")
 
 
 Dataset = Annotated[
     str,
     typer.Argument(
         metavar="DATASET",
-        help="Registered name, folder or file of your own graph, or store.",
+        help="Registered data set, path to your own graph (file or folder), or path to a store.",
         callback=validate_dataset,
         autocompletion=DATASETS.complete,
     ),
@@ -191,7 +193,7 @@ Dataset = Annotated[
 Root = Annotated[
     Path | None,
     typer.Option(
-        help="Folder of raw data sets. Default: $NFGNN_DATA, then the cache directory.",
+        help="Folder with the raw data sets. Default: $NFGNN_DATA, then the cache directory.",
         callback=validate_root,
         rich_help_panel=DATA,
     ),
@@ -200,9 +202,9 @@ Column = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ROLE=NAME",
-        help="Column of your own graph with the role id, label, split, source, target or weight; "
-        "drop=NAME excludes a column from the features, category=NAME declares one as categorical. "
-        "Repeatable.",
+        help="Assign a column of your own graph to a role: id, label, split, source, target or "
+        "weight. drop=NAME excludes a column from the features; category=NAME treats a column "
+        "as categorical. Repeatable.",
         rich_help_panel=DATA,
     ),
 ]
@@ -210,8 +212,9 @@ Protocol = Annotated[
     str | None,
     typer.Option(
         metavar="PROTOCOL",
-        help=f"How nodes are split: {', '.join(names.PROTOCOLS)}. Default: full for a registered "
-        "data set; for your own graph the split that it comes with, else stratified.",
+        help=f"How to split the nodes: {', '.join(names.PROTOCOLS)}. Default: full for a "
+        "registered data set; for your own graph, the split in its files if there is one, "
+        "otherwise stratified.",
         callback=PROTOCOLS.validate,
         autocompletion=PROTOCOLS.complete,
         rich_help_panel=DATA,
@@ -230,9 +233,9 @@ Metric = Annotated[
     str | None,
     typer.Option(
         metavar="METRIC",
-        help=f"Metric of the scores: {', '.join(names.METRICS)}. Default: the official one of a "
-        "registered data set; for your own graph ROC-AUC if it has two classes and one has less "
-        "than 30 % of the nodes, else accuracy.",
+        help=f"Metric to report: {', '.join(names.METRICS)}. Default: the official metric of a "
+        "registered data set; for your own graph, ROC-AUC if it has two classes and one of them "
+        "has less than 30 % of the nodes, otherwise accuracy.",
         callback=METRICS.validate,
         autocompletion=METRICS.complete,
         rich_help_panel=MODEL,
@@ -242,8 +245,8 @@ Select = Annotated[
     str | None,
     typer.Option(
         metavar="RULE",
-        help="What selects the epoch on validation nodes: loss or metric. Default: the loss where "
-        "the metric is accuracy, else the metric.",
+        help="Validation score that selects the best epoch: loss or metric. Default: loss if "
+        "the metric is accuracy, otherwise metric.",
         callback=SELECTIONS.validate,
         autocompletion=SELECTIONS.complete,
         rich_help_panel=MODEL,
@@ -253,7 +256,7 @@ ClassWeight = Annotated[
     str | None,
     typer.Option(
         metavar="WEIGHT",
-        help="Weight of the classes in the training loss: none, or balanced for rare classes.",
+        help="Class weights in the training loss: none, or balanced to weight rare classes more.",
         callback=CLASS_WEIGHTS.validate,
         autocompletion=CLASS_WEIGHTS.complete,
         rich_help_panel=MODEL,
@@ -262,7 +265,7 @@ ClassWeight = Annotated[
 RunSeed = Annotated[
     int | None,
     typer.Option(
-        help="Seed of the run. Default: the one with the best validation score.",
+        help="Seed of the run to load. Default: the seed with the best validation score.",
         rich_help_panel=MODEL,
     ),
 ]
@@ -271,8 +274,8 @@ Import = Annotated[
     typer.Option(
         "--import",
         metavar="MODULE",
-        help="Import a Python module of yours first, which registers models, bases or gates. This "
-        "runs its code. Repeatable.",
+        help="Import a Python module that registers your own models, bases or gates. This runs "
+        "its code. Repeatable.",
         callback=import_modules,
         is_eager=True,
         rich_help_panel=MODEL,
@@ -282,7 +285,7 @@ Device = Annotated[
     str,
     typer.Option(
         metavar="DEVICE",
-        help="auto, cpu, cuda or cuda:N.",
+        help="Device to run on: auto, cpu, cuda or cuda:N.",
         callback=validate_device,
         autocompletion=DEVICES.complete,
         rich_help_panel=EXECUTION,
@@ -292,7 +295,7 @@ Engine = Annotated[
     str,
     typer.Option(
         metavar="ENGINE",
-        help="local, or ray for a Ray cluster.",
+        help="Where to run: local, or ray for a Ray cluster.",
         callback=ENGINES.validate,
         autocompletion=ENGINES.complete,
         rich_help_panel=EXECUTION,
@@ -301,25 +304,23 @@ Engine = Annotated[
 RayAddress = Annotated[
     str | None,
     typer.Option(
-        help="Address of a Ray cluster. Default: $RAY_ADDRESS, else a new local cluster.",
+        help="Address of a Ray cluster. Default: $RAY_ADDRESS, otherwise a new local cluster.",
         rich_help_panel=EXECUTION,
     ),
 ]
 Json = Annotated[
     bool,
-    typer.Option(
-        "--json", help="Print one JSON object on standard output.", rich_help_panel=OUTPUT
-    ),
+    typer.Option("--json", help="Print the result as one JSON object.", rich_help_panel=OUTPUT),
 ]
 Overwrite = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        help="Replace an existing output of nfgnn that has other content.",
+        help="Replace existing output of nfgnn, even if its content differs.",
         rich_help_panel=OUTPUT,
     ),
 ]
 RunFolder = Annotated[
     Path,
-    typer.Argument(metavar="RUN", help="Run folder that `nfgnn train` has written."),
+    typer.Argument(metavar="RUN", help="Run folder written by `nfgnn train` or `nfgnn auto`."),
 ]

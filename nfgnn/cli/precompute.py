@@ -19,9 +19,9 @@ _ROWS = options.Choice("choice of rows", ("labelled", "all"))
 _DTYPES = options.Choice("dtype", names.DTYPES)
 _SCALINGS = options.Choice("scaling", names.SCALINGS)
 _CUTS = {
-    "resident": "the graph in memory, columns in blocks",
-    "streamed": "the graph streamed from disk in blocks of rows, columns in blocks",
-    "device": "the graph in the memory of the GPU, columns in blocks",
+    "resident": "graph in memory, columns in blocks",
+    "streamed": "graph streamed from disk in blocks of rows, columns in blocks",
+    "device": "graph in GPU memory, columns in blocks",
 }
 
 
@@ -30,13 +30,13 @@ def precompute(
     dataset: options.Dataset,
     out: Annotated[
         Path,
-        typer.Option(help="Folder of the store to write.", rich_help_panel=options.OUTPUT),
+        typer.Option(help="Output folder of the store.", rich_help_panel=options.OUTPUT),
     ],
     rows: Annotated[
         str,
         typer.Option(
             metavar="ROWS",
-            help="Nodes whose terms are stored: labelled or all.",
+            help="Which nodes to store: labelled or all.",
             callback=_ROWS.validate,
             autocompletion=_ROWS.complete,
             rich_help_panel=options.DATA,
@@ -69,7 +69,7 @@ def precompute(
         typer.Option(
             "--K",
             min=0,
-            help="Degree: K + 1 terms are stored for every row.",
+            help="Polynomial degree. Every row stores K + 1 terms.",
             rich_help_panel=options.MODEL,
         ),
     ] = 10,
@@ -93,7 +93,7 @@ def precompute(
         int,
         typer.Option(
             min=0,
-            help="Columns of a sketch of the adjacency matrix to store with every row; 0 for none.",
+            help="Number of columns of the adjacency sketch stored with every row; 0 stores none.",
             rich_help_panel=options.MODEL,
         ),
     ] = 0,
@@ -104,14 +104,16 @@ def precompute(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Print the plan and exit.", rich_help_panel=options.EXECUTION
+            "--dry-run",
+            help="Print the plan without computing anything.",
+            rich_help_panel=options.EXECUTION,
         ),
     ] = False,
     dtype: Annotated[
         str,
         typer.Option(
             metavar="DTYPE",
-            help="Precision on disk: float32, bfloat16 or float16.",
+            help="Data type on disk: float32, bfloat16 or float16.",
             callback=_DTYPES.validate,
             autocompletion=_DTYPES.complete,
             rich_help_panel=options.OUTPUT,
@@ -121,15 +123,15 @@ def precompute(
         bool,
         typer.Option(
             "--serve",
-            help="Keep the graph and the terms of all nodes, so that new nodes can be attached "
-            "(nfgnn predict --extends, nfgnn serve). Implies --rows all.",
+            help="Also store the graph and the terms of all nodes, so that new nodes can be "
+            "added later (nfgnn predict --extends, nfgnn serve). Implies --rows all.",
             rich_help_panel=options.OUTPUT,
         ),
     ] = False,
     overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
-    """Compute the terms of a graph once, within a memory budget, and store them for training."""
+    """Compute the polynomial terms of a graph within a memory budget and store them on disk."""
     columns = values.columns(column)
     options.check_published_folder(out)
 
@@ -186,7 +188,7 @@ def precompute(
 def _open_source(
     dataset: str, root: Path | None, memory: int, need_labels: bool, columns: dict[str, Any]
 ) -> "Source":
-    """Open a graph: in memory if it is small compared with the budget, else in blocks."""
+    """Open a graph, in memory if it is small compared with the budget, otherwise in blocks."""
     from nfgnn.cli._print import print_notes
     from nfgnn.data import load_dataset, loaded_bytes, open_large
     from nfgnn.store import MemorySource, resident_bytes, return_freed_memory
@@ -203,7 +205,7 @@ def _open_source(
 
 
 def _print_plan(plan: "Plan", memory: int) -> None:
-    """Print how the work is divided and what it needs, on standard error."""
+    """Print the plan of the computation and its resource needs to standard error."""
     from nfgnn.progress import duration
 
     table = Table(show_header=False, box=None)
@@ -217,7 +219,7 @@ def _print_plan(plan: "Plan", memory: int) -> None:
         "blocks",
         f"{plan.blocks} of {plan.width} columns, {plan.products} sparse products in total",
     )
-    table.add_row("memory", f"{_size(plan.memory_bytes)} expected of {_size(memory)} allowed")
+    table.add_row("memory", f"{_size(plan.memory_bytes)} expected, {_size(memory)} allowed")
     table.add_row(
         "store",
         f"{plan.num_rows:,} rows of {plan.K + 1} × {plan.num_features} values: "
@@ -229,7 +231,9 @@ def _print_plan(plan: "Plan", memory: int) -> None:
         table.add_row("sketch", f"{_size(plan.part_bytes['sketch'])} of hashed neighbours")
     table.add_row("disk", f"{_size(plan.disk_bytes)} at peak, {_size(plan.free_bytes)} free")
     table.add_row("traffic", f"{_size(plan.read_bytes)} read, {_size(plan.written_bytes)} written")
-    table.add_row("time", f"about {duration(max(plan.seconds, 1))}, from a short calibration")
+    table.add_row(
+        "time", f"about {duration(max(plan.seconds, 1))}, estimated from a short calibration"
+    )
     console(stderr=True).print(table, highlight=False)
 
 

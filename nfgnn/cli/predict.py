@@ -28,8 +28,8 @@ def predict(
         str | None,
         typer.Argument(
             metavar="DATASET",
-            help="Graph to predict on: registered name, folder, file or store. Default: the graph "
-            "of the run.",
+            help="Graph to predict on: registered data set, file, folder or store. Default: the "
+            "graph of the run.",
             callback=options.validate_dataset,
             autocompletion=options.DATASETS.complete,
         ),
@@ -39,7 +39,7 @@ def predict(
         typer.Option(
             "-o",
             "--output",
-            help="File to write: .csv or .parquet. Default: RUN-predictions.csv.",
+            help="Output file, .csv or .parquet. Default: RUN-predictions.csv.",
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
@@ -47,7 +47,7 @@ def predict(
         bool,
         typer.Option(
             "--probabilities",
-            help="Write the probability of every class.",
+            help="Also write the probability of every class.",
             rich_help_panel=options.OUTPUT,
         ),
     ] = False,
@@ -55,8 +55,8 @@ def predict(
         str | None,
         typer.Option(
             metavar="GRAPH",
-            help="Graph or store that the nodes of DATASET are added to; DATASET then holds only "
-            "new nodes.",
+            help="Graph or store to which the nodes of DATASET are added. DATASET then contains "
+            "only new nodes.",
             callback=options.validate_dataset,
             autocompletion=options.DATASETS.complete,
             rich_help_panel=options.DATA,
@@ -69,8 +69,7 @@ def predict(
         bool,
         typer.Option(
             "--single",
-            help="Use the best single model of a folder that `nfgnn auto` has written, not the "
-            "ensemble.",
+            help="Use the best single model of a run of `nfgnn auto` instead of its ensemble.",
             rich_help_panel=options.MODEL,
         ),
     ] = False,
@@ -79,9 +78,9 @@ def predict(
     overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
-    """Predict the class of every node of a graph, or of nodes added to the training graph.
+    """Predict the classes of all nodes of a graph, or of new nodes added to the training graph.
 
-    Columns and --root are those of the run unless they are given.
+    --column and --root default to those of the run.
     """
     values.columns(column)
     if output is None:
@@ -107,14 +106,14 @@ def predict(
     if extends is None:
         source = source_of_run(summary, dataset, root, column)
         data = load_graph(source.dataset, source.root, source.columns, False, encoding)
-        data.path = source.dataset  # for messages: the name of a graph is not that of its file
+        data.path = source.dataset  # error messages name the path
         data = split_of_run(run, classifier.seed, data)
         if isinstance(classifier, EnsembleClassifier):
             _print_left_out(classifier, data)
         table = prediction_table(classifier, data, probabilities=probabilities)
     else:
         if dataset is None:
-            raise UserError("--extends needs DATASET, the folder of the new nodes")
+            raise UserError("--extends requires DATASET, the folder with the new nodes")
         source = source_of_run(summary, dataset, root, column)
         options_of_columns = values.columns(source.columns)
         predictor = _store_predictor(extends, classifier)
@@ -143,26 +142,26 @@ def predict(
         }
         print_json(result)
     else:
-        message(f"{table.num_rows} predictions written to {output}")
+        message(f"wrote {table.num_rows} predictions to {output}")
 
 
 def _print_left_out(ensemble: "EnsembleClassifier", data: "Data") -> None:
-    """Name the members of an ensemble that cannot predict the nodes of another graph."""
+    """Print which members of an ensemble cannot predict on another graph."""
     from nfgnn.cli._print import message
 
     used = ensemble.members_for(data)
     left_out = [member.name for member in ensemble.members if member not in used]
     if left_out:
         message(
-            f"note: {', '.join(left_out)} cannot predict another graph, because every node of the "
-            "training graph has weights of its own; the other members of the ensemble are used"
+            f"note: {', '.join(left_out)} cannot predict on another graph, because every node of "
+            "the training graph has its own weights; using the other members of the ensemble"
         )
 
 
 def _store_predictor(
     extends: str, classifier: "NodeClassifier | EnsembleClassifier"
 ) -> "StorePredictor | None":
-    """Return what predicts from a store alone; ``None`` if the source graph is needed."""
+    """Return a predictor that needs only the store, or ``None`` if the source graph is needed."""
     from nfgnn.cli._print import message
     from nfgnn.serving import StorePredictor, serves
     from nfgnn.store import Store, is_store
@@ -175,14 +174,14 @@ def _store_predictor(
         return StorePredictor(classifier, store)
     if not store.manifest.has_graph:
         message(
-            f"note: {extends} does not hold the graph, so {store.manifest.source} is read; "
-            "`nfgnn precompute --serve` writes stores that suffice"
+            f"note: {extends} does not contain the graph, so reading {store.manifest.source}; "
+            "create the store with `nfgnn precompute --serve` to avoid this"
         )
     return None
 
 
 def _source_graph(dataset: str) -> str:
-    """Return the graph that a store was computed from; any other graph as it is."""
+    """Return the graph that a store was computed from; other graphs are returned unchanged."""
     from nfgnn.store import Store, is_store
 
     return Store.open(dataset).manifest.source if is_store(dataset) else dataset

@@ -27,7 +27,7 @@ def _validate_preset(given: str | None) -> str | None:
 
 def _nothing_measured(name: str, notes: list[str]) -> str:
     reason = notes[0] if notes else "no graph was found"
-    return f"no run of '{name}' was possible, so no table is written: {reason}"
+    return f"no run of '{name}' could be trained, so no table was written: {reason}"
 
 
 @app.command(
@@ -47,22 +47,25 @@ def reproduce(
     datasets: Annotated[
         str | None,
         typer.Option(
-            help="Only these graphs, separated by commas. Graphs of your own (a file, a folder, or "
-            "a folder of graphs) are added.",
+            help="Restrict the table to these graphs, separated by commas. Paths to your own "
+            "graphs (a file, a folder, or a folder of graphs) are added to it.",
             rich_help_panel=options.DATA,
         ),
     ] = None,
     root: options.Root = None,
     models: Annotated[
         str | None,
-        typer.Option(help="Only these models, separated by commas.", rich_help_panel=options.MODEL),
+        typer.Option(
+            help="Restrict the table to these models, separated by commas.",
+            rich_help_panel=options.MODEL,
+        ),
     ] = None,
     runs: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=options.MAX_RUNS,
-            help="Number of runs per cell. Default: that of the paper.",
+            help="Number of runs per cell. Default: as in the paper.",
             rich_help_panel=options.MODEL,
         ),
     ] = None,
@@ -71,7 +74,7 @@ def reproduce(
         typer.Option(
             min=0,
             max=options.MAX_SEED,
-            help="First seed of split and model.",
+            help="First seed of the splits and models.",
             rich_help_panel=options.MODEL,
         ),
     ] = names.FIRST_REPORT_SEED,
@@ -79,8 +82,8 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="PRESET",
-            help="best or paper, for rows without a preset of their own; or a file of `nfgnn tune` "
-            "(FILE.toml), which adds a row.",
+            help="Preset of the rows that do not name one: best or paper. A file written by "
+            "`nfgnn tune` (FILE.toml) adds a row instead.",
             callback=_validate_preset,
             autocompletion=_PRESETS.complete,
             rich_help_panel=options.MODEL,
@@ -95,31 +98,32 @@ def reproduce(
         int,
         typer.Option(
             min=1,
-            help="Number of worker processes on a CPU, with one thread each.",
+            help="Number of single-threaded worker processes on the CPU.",
             rich_help_panel=options.EXECUTION,
         ),
     ] = 1,
     engine: options.Engine = "local",
     ray_address: options.RayAddress = None,
     out: Annotated[
-        Path, typer.Option(help="Folder of tables and records.", rich_help_panel=options.OUTPUT)
+        Path,
+        typer.Option(help="Output folder for tables and records.", rich_help_panel=options.OUTPUT),
     ] = Path("results"),
     from_records: Annotated[
         bool,
         typer.Option(
             "--from-records",
-            help="Train nothing: write the tables from the recorded runs.",
+            help="Write the tables from the recorded runs without training.",
             rich_help_panel=options.EXECUTION,
         ),
     ] = False,
     overwrite: options.Overwrite = False,
     json_: options.Json = False,
 ) -> None:
-    """Reproduce the tables of the paper: train missing runs, write Markdown, CSV and LaTeX."""
+    """Reproduce the tables of the paper: train missing runs and write Markdown, CSV and LaTeX."""
     options.check_output_folder(out)
     columns = values.words(datasets)
     if datasets is not None and not columns:
-        raise UserError("--datasets names no graph: name one, or omit the option")
+        raise UserError("--datasets is empty: name a graph, or omit the option")
     for dataset in columns or []:
         options.validate_dataset(dataset)
 

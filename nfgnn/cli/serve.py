@@ -18,7 +18,7 @@ def serve(
         Path,
         typer.Option(
             metavar="STORE",
-            help="Store that new nodes are attached to, from `nfgnn precompute --serve`.",
+            help="Store to add new nodes to, written by `nfgnn precompute --serve`.",
             rich_help_panel=options.DATA,
         ),
     ],
@@ -34,7 +34,7 @@ def serve(
         typer.Option(
             min=0,
             max=65535,
-            help="Port to listen on; 0 chooses a free one.",
+            help="Port to listen on; 0 selects a free port.",
             rich_help_panel=options.EXECUTION,
         ),
     ] = 8000,
@@ -43,7 +43,7 @@ def serve(
     device: options.Device = "auto",
     json_: options.Json = False,
 ) -> None:
-    """Answer HTTP requests with the classes of new nodes, until Ctrl-C.
+    """Serve predictions for new nodes over HTTP.
 
     POST /predict takes {"nodes": [{"features": […], "neighbours": […]}]}.
     """
@@ -60,7 +60,7 @@ def serve(
         ) from None
     if json_:
         print_json({"run": str(run), "store": str(extends), "url": server.url})
-    message(f"serving {run} on {server.url} (Ctrl-C stops the server)")
+    message(f"serving {run} on {server.url} (press Ctrl-C to stop)")
     with server:
         try:
             server.serve_forever()

@@ -34,8 +34,9 @@ def train(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Name of the model, see `nfgnn models`. Default: NFGNN where it has a preset; "
-            "ScalableNFGNN on a store; else the first configuration that `nfgnn auto` tries.",
+            help="Model to train; `nfgnn models` lists them. Default: NFGNN if it has a preset "
+            "for the graph, ScalableNFGNN for a store, otherwise the first configuration that "
+            "`nfgnn auto` tries.",
             callback=options.MODELS.validate,
             autocompletion=options.MODELS.complete,
             rich_help_panel=options.MODEL,
@@ -55,7 +56,7 @@ def train(
         typer.Option(
             min=0,
             max=options.MAX_SEED,
-            help="First seed of split and model.",
+            help="First seed of the splits and models.",
             rich_help_panel=options.MODEL,
         ),
     ] = 0,
@@ -63,8 +64,8 @@ def train(
         str,
         typer.Option(
             metavar="PRESET",
-            help="Source of the hyper-parameters: best, paper, none, or a file that `nfgnn tune` "
-            "has written (FILE.toml), which also names the model.",
+            help="Hyper-parameters to start from: best, paper, none, or a file written by "
+            "`nfgnn tune` (FILE.toml), which also sets the model.",
             callback=options.validate_preset,
             autocompletion=options.PRESETS.complete,
             rich_help_panel=options.MODEL,
@@ -79,7 +80,7 @@ def train(
     resume: Annotated[
         bool,
         typer.Option(
-            "--resume", help="Resume an interrupted command.", rich_help_panel=options.EXECUTION
+            "--resume", help="Resume an interrupted run.", rich_help_panel=options.EXECUTION
         ),
     ] = False,
     engine: options.Engine = "local",
@@ -87,8 +88,8 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="Number of worker processes on a CPU (default: chosen automatically), or of "
-            "workers of --engine ray (default: 2).",
+            help="Number of worker processes on the CPU (default: chosen automatically), or of "
+            "Ray workers with --engine ray (default: 2).",
             rich_help_panel=options.EXECUTION,
         ),
     ] = None,
@@ -96,7 +97,7 @@ def train(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Run folder to write. Default: a folder in runs/.",
+            help="Output folder. Default: a new folder in runs/.",
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
@@ -170,7 +171,7 @@ def train(
 def _without_preset(
     config: "RunConfig", data: "Data", settings: dict[str, Any], dataset: str
 ) -> "RunConfig":
-    """Return the first configuration of the portfolio, and print that there are more.
+    """Return the first configuration of the portfolio, and print how to compare others.
 
     Settings that its model does not have are those of the given configuration, which then stays.
     """
@@ -180,8 +181,9 @@ def _without_preset(
     if first is not None:
         config = first.for_graph(data)
     message(
-        f"{data.name} has no preset: {config.model} is trained with settings that do well on other "
-        f"graphs; `nfgnn auto {shlex.quote(dataset)}` compares models and settings on this one"
+        f"{data.name} has no preset: training {config.model} with settings that work well on "
+        f"other graphs; run `nfgnn auto {shlex.quote(dataset)}` to compare models and settings "
+        "on this graph"
     )
     return config
 
@@ -204,11 +206,11 @@ def _check_settings(
 
 
 def _print_summary(summary: dict[str, Any], files: dict[str, Path]) -> None:
-    """Print a table of all runs and their mean, how to judge it, and the paths of the results.
+    """Print a table of all runs with their mean, notes on its reliability, and the output paths.
 
     Args:
         summary: of the run folder.
-        files: written files by what they are.
+        files: output files by description.
     """
     from nfgnn.training import find_metric
 
@@ -276,7 +278,7 @@ def _dead_runs_line(summary: dict[str, Any], columns: list[tuple[str, str]]) -> 
     for part, name in columns:
         metric = find_metric(name)
         means.append(f"{part} {metric.title} {metric.shown_interval(others[f'{part}_{name}'])}")
-    return f"{text}; mean of the others: {', '.join(means)}."
+    return f"{text}; mean of the other runs: {', '.join(means)}."
 
 
 def _split_lines(summary: dict[str, Any]) -> list[str]:

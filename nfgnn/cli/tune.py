@@ -13,7 +13,7 @@ from nfgnn.errors import UserError, writing
 
 app = typer.Typer()
 _PRESETS = options.Choice("preset", ("best", "paper"))
-_SHIPPED = "Presets of the package"
+_SHIPPED = "Built-in presets"
 
 
 @app.command(
@@ -25,7 +25,8 @@ def tune(
         str | None,
         typer.Argument(
             metavar="DATASET",
-            help="Registered name, or folder or file of your own graph. Not with --presets.",
+            help="Registered data set, or path to your own graph (file or folder). Not with "
+            "--presets.",
             callback=options.validate_dataset,
             autocompletion=options.DATASETS.complete,
         ),
@@ -34,7 +35,7 @@ def tune(
     seeds: Annotated[
         str,
         typer.Option(
-            help="Split seeds that settings are selected on, below 1000: 0-9, or 0,1,2.",
+            help="Seeds of the splits used for selection, below 1000, such as 0-9 or 0,1,2.",
             rich_help_panel=options.DATA,
         ),
     ] = "0-9",
@@ -44,7 +45,7 @@ def tune(
         str,
         typer.Option(
             metavar="MODEL",
-            help="Name of the model, see `nfgnn models`.",
+            help="Model to tune; `nfgnn models` lists them.",
             callback=options.MODELS.validate,
             autocompletion=options.MODELS.complete,
             rich_help_panel=options.MODEL,
@@ -52,13 +53,14 @@ def tune(
     ] = "NFGNN",
     trials: Annotated[
         int,
-        typer.Option(min=1, help="Number of settings to try.", rich_help_panel=options.MODEL),
+        typer.Option(min=1, help="Number of configurations to try.", rich_help_panel=options.MODEL),
     ] = 50,
     preset: Annotated[
         str,
         typer.Option(
             metavar="PRESET",
-            help="Search space: best has all forms of the model, paper the grid of the paper.",
+            help="Search space: best covers all variants of the model, paper is the grid of the "
+            "paper.",
             callback=_PRESETS.validate,
             autocompletion=_PRESETS.complete,
             rich_help_panel=options.MODEL,
@@ -73,7 +75,7 @@ def tune(
     storage: Annotated[
         Path,
         typer.Option(
-            help="Database of finished runs, from which an interrupted search resumes.",
+            help="Database of finished runs, used to resume an interrupted search.",
             rich_help_panel=options.EXECUTION,
         ),
     ] = Path("runs/tune.sqlite"),
@@ -91,7 +93,7 @@ def tune(
         bool,
         typer.Option(
             "--presets",
-            help="Search the presets that the package ships, instead of those of one graph.",
+            help="Search the built-in presets instead of a preset for one graph.",
             rich_help_panel=_SHIPPED,
         ),
     ] = False,
@@ -99,7 +101,7 @@ def tune(
         bool,
         typer.Option(
             "--missing",
-            help="List the searches that are missing and exit.",
+            help="List the missing searches and exit.",
             rich_help_panel=_SHIPPED,
         ),
     ] = False,
@@ -107,40 +109,50 @@ def tune(
         bool,
         typer.Option(
             "--from-records",
-            help="Train nothing; read the runs in --results.",
+            help="Use only the runs in --results, without training.",
             rich_help_panel=_SHIPPED,
         ),
     ] = False,
     write: Annotated[
         bool,
         typer.Option(
-            "--write", help="Write the best settings to the preset files.", rich_help_panel=_SHIPPED
+            "--write",
+            help="Write the best settings to the built-in preset files.",
+            rich_help_panel=_SHIPPED,
         ),
     ] = False,
     rounds: Annotated[
         str | None,
-        typer.Option(help="Only these rounds, separated by commas.", rich_help_panel=_SHIPPED),
+        typer.Option(
+            help="Restrict the search to these rounds, separated by commas.",
+            rich_help_panel=_SHIPPED,
+        ),
     ] = None,
     cells: Annotated[
         str | None,
         typer.Option(
-            help="Only these graphs and protocols, such as texas:full,cora:semi.",
+            help="Restrict the search to these graphs and protocols, such as texas:full,cora:semi.",
             rich_help_panel=_SHIPPED,
         ),
     ] = None,
     families: Annotated[
         str | None,
-        typer.Option(help="Only these families of models.", rich_help_panel=_SHIPPED),
+        typer.Option(
+            help="Restrict the search to these model families, separated by commas.",
+            rich_help_panel=_SHIPPED,
+        ),
     ] = None,
     results: Annotated[
         Path,
-        typer.Option(help="File of all configurations tried.", rich_help_panel=_SHIPPED),
+        typer.Option(help="Output file with all configurations tried.", rich_help_panel=_SHIPPED),
     ] = Path("results/search.parquet"),
 ) -> None:
-    """Select hyper-parameters by the metric on validation nodes, and write a preset file."""
+    """Search hyper-parameters by validation score and write a preset file."""
     if presets:
         if dataset is not None:
-            raise UserError("--presets searches all graphs: leave DATASET out, or choose --cells")
+            raise UserError(
+                "--presets searches all graphs: omit DATASET, or select graphs with --cells"
+            )
         report = _search_presets(
             results, missing, from_records, write, rounds, cells, families, root, device
         )
@@ -150,14 +162,16 @@ def tune(
             print("\n".join(report) or "nothing is missing")
         return
     if dataset is None:
-        raise UserError("DATASET is missing: name a graph, or search all with --presets")
+        raise UserError(
+            "DATASET is missing: pass a graph, or use --presets to search all built-in presets"
+        )
     settings = values.settings(set_, metric=metric, select=select, class_weight=class_weight)
     columns = values.columns(column)
     chosen_seeds = values.numbers(seeds)
     if not chosen_seeds or max(chosen_seeds) >= names.FIRST_REPORT_SEED:
         raise UserError(
-            f"--seeds {seeds} is not valid: settings are selected on seeds from 0 to 999; "
-            "use those, because larger ones are for reported runs"
+            f"--seeds {seeds} is not valid: use seeds from 0 to 999; larger seeds are reserved "
+            "for reported runs"
         )
     options.check_output_folder(storage.parent)
     if out is not None:
@@ -263,7 +277,7 @@ def _search_presets(
     root: Path | None,
     device: str,
 ) -> list[str]:
-    """Search the presets that the package ships, and return what was done or is missing."""
+    """Search the built-in presets, and return which searches were run or are missing."""
     from nfgnn.cli._print import resumable
     from nfgnn.paper import SEARCH, run_preset_search
     from nfgnn.progress import Progress

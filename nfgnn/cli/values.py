@@ -43,23 +43,27 @@ def numbers(text: str) -> list[int]:
             low, _, high = part.partition("-")
             seeds = range(int(low), int(high or low) + 1)
             if len(seeds) > _MAX_SEEDS:
-                raise UserError(f"--seeds {text} is not valid: it names more than {_MAX_SEEDS}")
+                raise UserError(
+                    f"--seeds {text} is not valid: at most {_MAX_SEEDS} seeds are allowed"
+                )
             found.extend(seeds)
     except UserError:
         raise
     except (ValueError, OverflowError):
-        raise UserError(f"--seeds {text} is not valid: write 0-9, or 0,1,2") from None
+        raise UserError(
+            f"--seeds {text} is not valid: use a range such as 0-9 or a list such as 0,1,2"
+        ) from None
     return found
 
 
 def settings(items: list[str] | None, **options: str | None) -> dict[str, Any]:
     """Return ``["K=5", "basis=bernstein"]`` as a dictionary.
 
-    Values are parsed as TOML. What is not valid TOML, such as a bare word, is a string.
+    Values are parsed as TOML. A value that is not valid TOML, such as a bare word, is a string.
 
     Args:
         items: values of the option ``--set``.
-        options: settings that have an option of their own. ``None`` stands for an omitted one.
+        options: settings that have their own option; ``None`` means that the option was omitted.
     """
     parsed: dict[str, Any] = {}
     for item in items or []:

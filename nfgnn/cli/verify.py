@@ -20,15 +20,15 @@ def verify(
         Path,
         typer.Argument(
             metavar="PATH",
-            help="Store, run folder, or folder of a saved model.",
+            help="Store, run folder, or saved model.",
             show_default=False,
         ),
     ],
     json_: options.Json = False,
 ) -> None:
-    """Read every file of a store or a run folder and compare it with its checksum.
+    """Verify the checksums of all files in a store or run folder.
 
-    Exits with status 0 if all files are intact, and with status 2 if some are not.
+    Exits with status 0 if all files are intact, otherwise with status 2.
     """
     from nfgnn.auto import is_auto_folder, verify_auto
     from nfgnn.store import is_store, verify_store
@@ -63,7 +63,7 @@ def verify(
 
 def _conclusion(path: Path, kind: str, files: int, damaged: int) -> str:
     if damaged:
-        return f"{path}: {damaged} damaged; create the {kind} again, or restore it from a copy"
+        return f"{path}: {damaged} damaged; recreate the {kind}, or restore it from a copy"
     if not files:
-        return f"{path}: readable; this {kind} was written before there were checksums"
+        return f"{path}: readable; this {kind} predates checksums and cannot be verified further"
     return f"{path}: {files} files, all intact"

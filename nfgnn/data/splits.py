@@ -39,7 +39,7 @@ def split(data: Data, protocol: str | None = None, seed: int = 0) -> Data:
     """
     protocol = protocol or default_protocol(data)
     if not isinstance(protocol, str) or protocol not in PROTOCOLS:
-        raise UserError(f"there is no protocol '{protocol}': choose one of {', '.join(PROTOCOLS)}")
+        raise UserError(f"unknown protocol '{protocol}': choose one of {', '.join(PROTOCOLS)}")
     if data.y is None or not bool((data.y >= 0).any()):
         raise UserError("the graph has no labels, so it cannot be split: label some nodes")
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < _SEEDS:

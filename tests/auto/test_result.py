@@ -57,7 +57,7 @@ def change(values: dict, path: str, new) -> dict:
         ("leaderboard", {}, "leaderboard has an unexpected value"),
         ("leaderboard/1/validation/low", "0.1", r"leaderboard\[1\].validation.low has"),
         ("leaderboard/0/config", [], r"leaderboard\[0\].config has"),
-        ("leaderboard/0/config/model", "Nothing", "there is no model 'Nothing'"),
+        ("leaderboard/0/config/model", "Nothing", "unknown model 'Nothing'"),
         ("leaderboard/0/config/lr", -1.0, "lr"),
         ("seed", True, "seed has"),
         ("value", [], "value is not an object"),

@@ -75,7 +75,7 @@ def test_report_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     ("options", "message"),
     [
         (("--time", "soon"), "'soon' is not a time"),
-        (("--time", "1m", "--max-runs", "3"), "exclude each other"),
+        (("--time", "1m", "--max-runs", "3"), "mutually exclusive"),
         (("--protocol", "inductive"), "inductive"),
         (("--portfolio", "missing.toml"), "missing.toml"),
     ],

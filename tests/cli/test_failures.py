@@ -84,9 +84,9 @@ def test_debug_raises(call, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("number", "message"),
     [
-        (errno.ENOSPC, "there is no space left"),
-        (errno.EACCES, "permission is missing"),
-        (errno.EROFS, "can only be read"),
+        (errno.ENOSPC, "no space is left"),
+        (errno.EACCES, "permission denied"),
+        (errno.EROFS, "is read-only"),
         (errno.ENAMETOOLONG, "the name is too long"),
     ],
 )
@@ -129,7 +129,7 @@ def test_standard_output_that_cannot_be_written(tmp_path: Path) -> None:
             command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert result.returncode == 2
-    assert "standard output: there is no space left" in one_line(result.stderr)
+    assert "standard output: no space is left" in one_line(result.stderr)
     closed = subprocess.run(
         f"{sys.executable} -m nfgnn --version >&-",
         shell=True,
@@ -160,7 +160,7 @@ def test_a_full_disk_while_training(call, tmp_path: Path, monkeypatch: pytest.Mo
         patch.setattr("numpy.save", no_space)
         status, _, err = call("train", "karate", *QUICK, "--out", "run")
     assert status == 2
-    assert "cannot read or write run: there is no space left" in one_line(err)
+    assert "cannot read or write run: no space is left" in one_line(err)
     assert not (tmp_path / "run").exists()
     assert not list(tmp_path.glob(".run.partial/*seed*"))
 
@@ -171,7 +171,7 @@ def test_a_full_disk_while_the_picture_is_drawn(
     monkeypatch.setattr("nfgnn.explain.figure_style.atomic_write", no_space)
     status, _, err = call("train", "karate", *QUICK, "--out", "run")
     assert status == 2
-    assert "cannot read or write run/run.png: there is no space left" in one_line(err)
+    assert "cannot read or write run/run.png: no space is left" in one_line(err)
     assert (tmp_path / "run" / "summary.json").exists()
     assert not (tmp_path / "run" / "run.png").exists()
 
@@ -186,11 +186,11 @@ def test_a_full_disk_while_predicting_and_exploring(
     for file in ("p.csv", "p.parquet"):
         status, _, err = call("predict", "run", "karate", "-o", file)
         assert status == 2
-        assert f"cannot read or write {file}: there is no space left" in one_line(err)
+        assert f"cannot read or write {file}: no space is left" in one_line(err)
     monkeypatch.setattr(Path, "write_bytes", no_space)
     status, _, err = call("explore", "run", "-o", "e.html")
     assert status == 2
-    assert "cannot read or write e.html: there is no space left" in one_line(err)
+    assert "cannot read or write e.html: no space is left" in one_line(err)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -235,7 +235,7 @@ def test_a_graph_with_an_unknown_metric() -> None:
     data = load_dataset("karate")
     data.metric = "roc-auc"
     config = RunConfig.resolve("MLP", {"epochs": 2}, None, None, "none")
-    with pytest.raises(UserError, match=r"no metric 'roc-auc'.*did you mean roc_auc"):
+    with pytest.raises(UserError, match=r"unknown metric 'roc-auc'.*did you mean roc_auc"):
         Experiment(Graph.of(data), "stratified", [0], config).check()
 
 

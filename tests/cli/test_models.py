@@ -15,3 +15,5 @@ def test_one_model(call) -> None:
     card = json.loads(call("models", "nfgnn", "--json")[1])
     assert card["settings"]["K"] == 10
     assert "K" in call("models", "NFGNN")[1]
+    assert "num_nodes" not in card["settings"]
+    assert set(card["meanings"]) == set(card["settings"])

@@ -15,7 +15,7 @@ def test_a_choice_ignores_case_and_completes() -> None:
     assert choice.complete("N") == ["NFGNN"]
     assert choice.complete("nf") == ["nfgnn"]
     assert choice.complete("") == ["MLP", "NFGNN"]
-    with pytest.raises(UserError, match="there is no model 'GNN': choose one of MLP, NFGNN"):
+    with pytest.raises(UserError, match="unknown model 'GNN': choose one of MLP, NFGNN"):
         choice.validate("GNN")
 
 
@@ -43,7 +43,7 @@ def test_output_paths(tmp_path: Path) -> None:
     options.check_output_file(tmp_path / "a.CSV", ".csv")
     with pytest.raises(UserError, match="is a file"):
         options.check_output_folder(file / "folder")
-    with pytest.raises(UserError, match="unknown ending"):
+    with pytest.raises(UserError, match="unsupported extension"):
         options.check_output_file(tmp_path / "a.txt", ".csv")
     with pytest.raises(UserError, match="is a folder"):
         options.check_output_file(tmp_path)

@@ -163,7 +163,7 @@ def test_import_registers_what_a_module_defines(call, code: Path) -> None:
     command = ("train", "karate", *quick, "--out", "run", "--model", "OtherMLP")
     status, _, err = call(*command)
     assert status == 2
-    assert "there is no model 'OtherMLP'" in err
+    assert "unknown model 'OtherMLP'" in err
     assert call(*command, "--import", "other_package")[0] == 0
     assert call("models", "OtherMLP", "--import", "other_package")[0] == 0
     status, _, err = call(*command, "--import", "broken_module")

@@ -151,4 +151,4 @@ def test_new_nodes_need_a_graph_of_new_nodes(call) -> None:
     call("train", "karate", *QUICK, "--out", "run")
     status, _, err = call("predict", "run", "--extends", "karate", "-o", "p.csv")
     assert status == 2
-    assert "--extends needs DATASET" in err
+    assert "--extends requires DATASET" in err

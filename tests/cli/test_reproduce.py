@@ -55,7 +55,7 @@ def test_a_table_without_any_number_is_refused(call, tmp_path: Path) -> None:
     status, out, err = call(*table, "--out", "results")
     assert status == 2
     assert out == ""
-    assert "no run of 'own' was possible, so no table is written" in err
+    assert "no run of 'own' could be trained, so no table was written" in err
     assert not list((tmp_path / "results").glob("*.md"))
 
 

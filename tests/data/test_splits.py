@@ -169,7 +169,7 @@ def test_shipped_splits_are_taken_by_number(data: Data) -> None:
 
 
 def test_mistakes_have_one_message(data: Data) -> None:
-    with pytest.raises(UserError, match="there is no protocol 'fulll': choose one of full, semi"):
+    with pytest.raises(UserError, match="unknown protocol 'fulll': choose one of full, semi"):
         split(data, "fulll")
     with pytest.raises(UserError, match="does not come with a split: use another protocol"):
         split(data, "public")

@@ -84,7 +84,7 @@ def classify(ended: Ended, names: list[str], memory_bytes: int) -> tuple[Outcome
         return Outcome.DAMAGED, ", ".join(ended.changed[:5])
     if ended.timed_out or ended.signal == signal.SIGXCPU:
         return Outcome.HANG, "the time ran out"
-    if ended.peak_bytes > memory_bytes or "there is not enough memory" in ended.stderr:
+    if ended.peak_bytes > memory_bytes or "not enough memory" in ended.stderr:
         return Outcome.MEMORY, f"{ended.peak_bytes / 2**20:,.0f} MiB"
     if ended.signal is not None:
         return Outcome.CRASH, signal.Signals(ended.signal).name

@@ -129,7 +129,7 @@ def test_no_winner_before_the_search_of_a_network_is_complete(
 
 def test_gates_can_be_chosen() -> None:
     assert plan.networks(["cluster"]) == ("none", "cluster", "MLP")
-    with pytest.raises(UserError, match="no gate of NFNet 'clusters'"):
+    with pytest.raises(UserError, match="unknown gate of NFNet 'clusters'"):
         plan.networks(["clusters"])
 
 

@@ -31,11 +31,11 @@ def test_a_narrowed_table_has_a_name_of_its_own() -> None:
     ("arguments", "message"),
     [
         (("fulll",), "choose from semi, full"),
-        (("full", None, ["ResNet"]), "there is no model 'ResNet'"),
+        (("full", None, ["ResNet"]), "unknown model 'ResNet'"),
         (("full", ["nowhere/"]), "neither a dataset nor a file"),
         (("full", None, None, None, 3), "settings are chosen on seeds below 1000, such as 3"),
         (("full", None, None, None, 99), "settings are chosen on seeds below 1000, such as 99"),
-        (("full", None, None, None, 1000, "good"), "no preset 'good'"),
+        (("full", None, None, None, 1000, "good"), "unknown preset 'good'"),
     ],
 )
 def test_mistakes_are_named(arguments: tuple, message: str) -> None:

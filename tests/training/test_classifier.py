@@ -119,7 +119,7 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"model": "GNN"}, "there is no model 'GNN': choose one of"),
+        ({"model": "GNN"}, "unknown model 'GNN': choose one of"),
         ({"depth": 3}, "NFGNN has no setting 'depth': choose one of hidden_channels"),
         ({"K": "many"}, "K = 'many' is not valid: it takes a whole number from 0"),
         ({"K": 2.5}, "K = 2.5 is not valid"),
@@ -128,7 +128,7 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
         ({"basis": "fourier"}, "unknown basis 'fourier'"),
         ({"basis": 3}, "basis = 3 is not valid"),
         ({"features": "l2"}, "features = 'l2' is not valid: it takes one of auto"),
-        ({"preset": "good"}, "there is no preset 'good'"),
+        ({"preset": "good"}, "unknown preset 'good'"),
         ({"device": "toaster"}, "unknown device 'toaster'"),
         ({"weight_decay": 1e300, "epochs": 5}, r"lower .* the weight decay \(weight_decay"),
         ({"lr": 1e38, "epochs": 5}, r"lower the learning rates \(lr, filter_lr\)"),

@@ -53,7 +53,7 @@ def test_repr_shows_what_was_changed() -> None:
     [
         ({"hiden_channels": 3}, "NFGNN has no setting 'hiden_channels'.*did you mean hidden_"),
         ({"K": -1}, "K = -1 is not valid"),
-        ({"model": "NFGN"}, "there is no model 'NFGN'.*did you mean NFGNN"),
+        ({"model": "NFGN"}, "unknown model 'NFGN'.*did you mean NFGNN"),
         ({"model": "MLP"}, "MLP has no setting 'K'"),
     ],
 )

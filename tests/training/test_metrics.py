@@ -153,7 +153,7 @@ def test_an_undefined_metric_names_the_missing_classes() -> None:
 
 
 def test_unknown_names_are_refused_with_a_suggestion() -> None:
-    with pytest.raises(UserError, match=r"no metric 'roc'.*did you mean"):
+    with pytest.raises(UserError, match=r"unknown metric 'roc'.*did you mean"):
         find_metric("roc")
 
 

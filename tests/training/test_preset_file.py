@@ -61,7 +61,7 @@ def test_files_and_kinds_are_told_apart(tmp_path: Path) -> None:
     assert is_preset_file("best.toml")
     assert preset_model("best") is None
     assert preset_model(write(tmp_path, 'model = "GCN"\n')) == "GCN"
-    with pytest.raises(UserError, match=r"there is no preset file no\.toml"):
+    with pytest.raises(UserError, match=r"preset file no\.toml does not exist"):
         read_preset_file("no.toml")
     (tmp_path / "folder.toml").mkdir()
     with pytest.raises(UserError, match="is a folder"):

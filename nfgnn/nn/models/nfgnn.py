@@ -90,8 +90,9 @@ class ScalableNFGNN(Scalable):
     Args:
         in_channels, out_channels, hidden_channels, num_layers, dropout: see :class:`NFGNN`.
         batch_norm (bool): batch normalisation after every hidden linear map. (default: ``False``)
-        K, rank, basis, gate, activation, init, alpha, self_loops, lambda_max: see
-            :class:`~nfgnn.nn.NFConv`. The gate must not depend on the graph.
+        K, rank, basis, activation, init, alpha, self_loops, lambda_max: see
+            :class:`~nfgnn.nn.NFConv`.
+        gate: see :class:`~nfgnn.nn.NFConv`. The gate must not depend on the graph.
     """
 
     def __init__(

@@ -53,8 +53,8 @@ def preset(
     """
     if kind not in (*KINDS, *GATE_KINDS, MODERN):
         raise UserError(
-            f"there is no preset '{kind}': choose one of {', '.join(KINDS)}, or a .toml file"
-            f"{suggestion(kind, KINDS)}"
+            f"unknown preset '{kind}': choose one of {', '.join(KINDS)}, or a .toml "
+            f"file{suggestion(kind, KINDS)}"
         )
     tables = preset_tables(model) if kind != "none" else {}
     if kind in ("best", MODERN):

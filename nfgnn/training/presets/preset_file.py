@@ -66,7 +66,7 @@ def read_preset_file(path: str | Path) -> PresetFile:
     """Read a preset file; refuse one that is not a model and one table of settings."""
     place = expand_user(path)
     if not place.exists():
-        raise UserError(f"there is no preset file {path}: check the path")
+        raise UserError(f"preset file {path} does not exist: check the path")
     require_regular_file(place)
     stat = place.stat()
     return _read(place, stat.st_size, stat.st_mtime_ns)
