@@ -84,6 +84,9 @@ class Report:
         cores = len(os.sched_getaffinity(0))
         sizes = ("nodes", "edges", "features", "classes", "labelled", "K", "epochs", "hidden")
         options = " ".join(f"--{size} {vars(args)[size]}" for size in sizes)
+        options += f" --precision {args.precision}"
+        if args.capture:
+            options += " --capture"
         lines = [
             "# A graph of the size of ogbn-papers100M",
             "",
@@ -334,6 +337,7 @@ def train(name: str, model: Scalable, source: RowSource, store: Store, report: R
         config,
         0,
         on_epoch=lambda history: ends.append(time.perf_counter() - began),
+        capture=args.capture,
     )
     report.end(f"{name}: training", f"{history.epochs} epochs, {len(parts['train']):,} rows")
     to_best = ends[history.best_epoch]
@@ -385,6 +389,7 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--lr", type=float, default=0.003)
     parser.add_argument("--precision", default="float32")
+    parser.add_argument("--capture", action="store_true", help="steps as CUDA graphs")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--skip-generate", action="store_true", help="use the files in --data")
     parser.add_argument("--only-generate", action="store_true", help="stop after the graph")

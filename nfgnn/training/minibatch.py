@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from nfgnn.errors import UserError
 from nfgnn.nn import Scalable
 from nfgnn.store import Batch, RowLoader, RowSource, stream_seed
+from nfgnn.training.captured_step import CapturedStep
 from nfgnn.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from nfgnn.training.class_weight import balanced_class_weights
 from nfgnn.training.config import TrainingConfig
@@ -48,6 +49,7 @@ def fit_rows(
     seed: int,
     on_epoch: OnEpoch | None = None,
     checkpoint: Path | None = None,
+    capture: bool = False,
 ) -> History:
     r"""Train a model on batches of rows and leave it with the weights of its best epoch.
 
@@ -57,8 +59,11 @@ def fit_rows(
     Where torch.distributed is running, every process takes its part of each batch. The gradient is
     that of the mean loss over the whole batch, so the number of processes only changes rounding
     (and the random numbers of dropout). Only the first process writes the checkpoint.
+
+    With ``capture``, a single process on a GPU launches each step as one CUDA graph. With
+    ``config.precision = "bfloat16"`` the passes are computed in half precision.
     """
-    trainer = MinibatchTrainer(model, task, config, seed, checkpoint)
+    trainer = MinibatchTrainer(model, task, config, seed, checkpoint, capture)
     try:
         with suitable_threads(trainer.train_loader.batch_values, model, trainer.device):
             history = train(trainer, config.epochs, on_epoch)[0]
@@ -89,6 +94,7 @@ class MinibatchTrainer(Trainer):
         config: TrainingConfig,
         seed: int,
         checkpoint: Path | None,
+        capture: bool = False,
     ) -> None:
         super().__init__()
         for name, rows in (("train_mask", task.train), ("val_mask", task.val)):
@@ -133,6 +139,9 @@ class MinibatchTrainer(Trainer):
         self.val_loader = self._loader(task.val, None)
         self._saved_at = 0.0
         self._saving_seconds = 0.0
+        self._captured: CapturedStep | None = None
+        if capture and self.device.type == "cuda" and self.group.size == 1:
+            self._captured = CapturedStep(self._step, config.batch_size)
 
     def _distributed(self) -> nn.Module:
         # Replaces the layers inside the model and keeps their names, so that checkpoints and saved
@@ -174,14 +183,29 @@ class MinibatchTrainer(Trainer):
         self.row_module.train()
         if batch.total == 1:
             self.model.norms.eval()  # a single row has no variance
-        logits = self.row_module(batch.rows)
-        loss = self._loss(logits, batch.y)
+        # The rate of the optimizer is part of a captured step, and changes during the warm-up.
+        if self._captured is not None and state.epoch >= self.config.warmup_epochs:
+            loss = self._captured(batch)
+        else:
+            loss = self._step(batch)
+        state.step += 1
+        state.loss += self.group.sum(loss.double())
+
+    def _step(self, batch: Batch) -> Tensor:
+        """Update the weights, and return the sum of the losses of a batch."""
+        with self._autocast():
+            logits = self.row_module(batch.rows)
+        loss = self._loss(_at_least_float32(logits), batch.y)
         # Processes average their gradients. Scaling by their number turns the average into the
         # mean over the whole batch.
         (loss * (self.group.size / batch.total)).backward()
-        self.optimizer.step(state.epoch)
-        state.step += 1
-        state.loss += self.group.sum(loss.detach().double())
+        self.optimizer.step(self.state.epoch)
+        return loss.detach()
+
+    def _autocast(self) -> torch.autocast:
+        """Compute in half precision inside the block if the settings say so."""
+        enabled = self.config.uses_half_precision(self.model, self.device)
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=enabled)
 
     def _loss(self, logits: Tensor, y: Tensor) -> Tensor:
         """Return the sum of the losses of a batch."""
@@ -216,7 +240,8 @@ class MinibatchTrainer(Trainer):
         sums = self._zeros((2,))
         predictions: list[tuple[Tensor, Tensor]] = []
         for batch in self.val_loader.batches(self.state.epoch):
-            logits = self.model.forward_rows(batch.rows)
+            with self._autocast():
+                logits = _at_least_float32(self.model.forward_rows(batch.rows))
             loss = F.cross_entropy(logits, batch.y, reduction="sum")
             correct = (logits.argmax(-1) == batch.y).sum()
             sums += torch.stack([loss.double(), correct.double()])
@@ -275,4 +300,9 @@ class MinibatchTrainer(Trainer):
         """Stop the loaders. The distributed module must go before its process group does."""
         self.train_loader.close()
         self.val_loader.close()
+        self._captured = None
         del self.row_module
+
+
+def _at_least_float32(logits: Tensor) -> Tensor:
+    return logits.float() if logits.dtype == torch.bfloat16 else logits

@@ -15,9 +15,10 @@ from torch import nn
 from nfgnn import NodeClassifier, ScalableNFGNN, split
 from nfgnn.errors import UserError
 from nfgnn.nn.models.bernnet import ScalableBernNet
-from nfgnn.store import MemoryRows, RowLoader, Store
+from nfgnn.store import Batch, MemoryRows, RowLoader, Store
 from nfgnn.training import TrainingConfig
 from nfgnn.training import minibatch as rows_module
+from nfgnn.training.captured_step import CapturedStep
 from nfgnn.training.inputs import row_source
 from nfgnn.training.minibatch import RowTask, fit_rows
 from nfgnn.training.stopping import should_stop
@@ -250,3 +251,45 @@ def test_kill_minus_nine_at_any_moment_and_resume(
                 tmp_path / "whole" / seed / name
             ).read_bytes()
     assert not list(tmp_path.glob("**/*.checkpoint")) + list(tmp_path.glob(".*.partial"))
+
+
+def test_half_precision_trains_almost_as_float32() -> None:
+    losses = {}
+    for precision in ("float32", "bfloat16"):
+        model = fresh()
+        history = fit_rows(model, task(), replace(CONFIG, precision=precision), seed=7)
+        losses[precision] = torch.tensor(history.train_loss)
+        assert all(p.dtype == torch.float32 for p in model.parameters())
+    assert not torch.equal(losses["float32"], losses["bfloat16"])
+    assert torch.allclose(losses["float32"], losses["bfloat16"], atol=0.02)
+
+
+def test_a_cpu_ignores_the_capture_of_steps() -> None:
+    models = [fresh(), fresh()]
+    for model, capture in zip(models, (False, True)):
+        fit_rows(model, task(), CONFIG, seed=7, capture=capture)
+    assert same_state(*models)
+
+
+def test_a_captured_step_replays_full_batches_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a graph that repeats the recorded call, as a CUDA graph repeats its kernels."""
+
+    class Recorded:
+        def replay(self) -> None:
+            loss.copy_(total(step._batch))
+
+    def total(batch: Batch) -> torch.Tensor:
+        return batch.rows.sum() + batch.y.sum()
+
+    def capture(batch: Batch) -> None:
+        step._batch = Batch(batch.rows.clone(), batch.y.clone(), batch.total)
+        step._loss = loss
+        step._graph = Recorded()
+
+    loss = torch.zeros(())
+    step = CapturedStep(total, 4)
+    monkeypatch.setattr(step, "_capture", capture)
+    for number, rows in enumerate((4, 4, 3, 4, 4, 4, 2, 4)):
+        batch = Batch(torch.randn(rows, 2, 2), torch.full((rows,), number), rows)
+        assert torch.equal(step(batch), total(batch))
+    assert step._graph is not None
