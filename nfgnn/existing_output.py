@@ -32,13 +32,13 @@ def refuse_replacement(
     """
     if not ours:
         raise UserError(
-            f"{path} exists and is not {what} of nfgnn, so it is not replaced: choose another "
-            "path, or move it away"
+            f"{path} already exists and is not {what} of nfgnn, so it was not replaced: choose "
+            "another path, or move it away"
         )
     if not same and not overwrite:
         raise UserError(
-            f"{path} exists and is {what} with other content: choose another path, or replace it "
-            "with --overwrite (in Python: overwrite=True)"
+            f"{path} already exists and is {what} with different content: choose another path, "
+            "or replace it with --overwrite (in Python: overwrite=True)"
         )
 
 

@@ -174,13 +174,13 @@ def refuse_foreign_files(folder: Path, ours: Callable[[str], bool], what: str) -
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise UserError(f"{folder} is a file, not {what}: name another path")
+        raise UserError(f"{folder} is a file, not {what}: choose another path")
     foreign = sorted(entry.name for entry in folder.iterdir() if not ours(entry.name))
     if foreign:
         more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
         raise UserError(
             f"{folder} holds files that nfgnn has not written ({', '.join(foreign[:3])}{more}), "
-            f"so it is not replaced by {what}: name another path, or move them away"
+            f"so it was not replaced by {what}: choose another path, or move them away"
         )
 
 
@@ -230,7 +230,9 @@ def _open_folder(folder: Path) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except (FileExistsError, NotADirectoryError):
-        raise UserError(f"{folder} is a file or lies below one: name another path") from None
+        raise UserError(
+            f"{folder} is a file, or its path contains one: choose another path"
+        ) from None
 
 
 def _is_same(handle: int, folder: Path) -> bool:

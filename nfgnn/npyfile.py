@@ -59,7 +59,7 @@ class NpyFile:
             remedy: what the user can do if it is damaged, for the message.
         """
         if not path.is_file():  # opening a named pipe would wait for ever
-            raise UserError(f"{path}: is missing, or not a file; {remedy}")
+            raise UserError(f"{path}: does not exist, or is not a file; {remedy}")
         try:
             with path.open("rb") as stream:
                 if np.lib.format.read_magic(stream) == (1, 0):
@@ -74,8 +74,8 @@ class NpyFile:
             raise UserError(f"{path}: has a negative size; {remedy}")
         if dtype.hasobject or (fortran_order and len(shape) > 1):
             raise UserError(
-                f"{path}: an array of {dtype} in this memory order cannot be read by rows; "
-                "save it as a numeric array in C order (np.ascontiguousarray)"
+                f"{path}: an array of type {dtype} in this memory order cannot be read row by "
+                "row; save it as a numeric array in C order (np.ascontiguousarray)"
             )
         if not shape:
             raise UserError(f"{path}: is a single number without rows; create the file again")

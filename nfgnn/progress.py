@@ -200,9 +200,9 @@ def parse_duration(span: str | float) -> float:
     """Return the seconds of a time span such as ``"30s"``, ``"5m"``, ``"1h30m"`` or ``90``."""
     match = _TIME_SPAN.fullmatch(str(span).replace(" ", "").lower())
     if match is None or not any(match.groups()):
-        raise UserError(f"'{span}' is not a time: write for example 30s, 5m or 1h30m")
+        raise UserError(f"'{span}' is not a valid duration: use a value such as 30s, 5m or 1h30m")
     hours, minutes, seconds = (float(part or 0) for part in match.groups())
     total = 3600 * hours + 60 * minutes + seconds
     if not 0 < total < math.inf:
-        raise UserError(f"'{span}' is not a time: it must be positive")
+        raise UserError(f"'{span}' is not a valid duration: it must be positive")
     return total

@@ -25,7 +25,7 @@ def ray_cluster(address: str | None, say: Say, cpus: int | None = None) -> Itera
         import ray
     except ImportError:
         raise UserError(
-            "--engine ray needs Ray: install it with `pip install 'nfgnn[cluster]'`"
+            "--engine ray requires Ray: install it with `pip install 'nfgnn[cluster]'`"
         ) from None
     address = address or os.environ.get("RAY_ADDRESS")
     started = not ray.is_initialized()

@@ -36,7 +36,7 @@ def test_the_same_content_is_accepted(tmp_path: Path) -> None:
 def test_other_content_needs_overwrite(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("marker 0: a")
-    with pytest.raises(UserError, match=r"is a page with other content.*--overwrite"):
+    with pytest.raises(UserError, match=r"is a page with different content.*--overwrite"):
         write(path, "marker 1: b")
     assert path.read_text() == "marker 0: a"
     write(path, "marker 1: b", overwrite=True)

@@ -48,7 +48,7 @@ def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a\.npy: cannot be read as an array"):
         NpyFile.open(path)
     np.save(path, np.asfortranarray(np.ones((3, 4))))
-    with pytest.raises(UserError, match="cannot be read by rows"):
+    with pytest.raises(UserError, match="cannot be read row by row"):
         NpyFile.open(path)
     path.write_bytes(whole)
     with NpyFile.open(path) as file:

@@ -88,7 +88,7 @@ def test_time_spans_are_read(text: str | float, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "five", "-3s", "0s", "5 minutes", "3m2h", "nan", "1e3s"])
 def test_invalid_time_spans_are_refused(text: str) -> None:
-    with pytest.raises(UserError, match="is not a time"):
+    with pytest.raises(UserError, match="is not a valid duration"):
         parse_duration(text)
 
 

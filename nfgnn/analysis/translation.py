@@ -45,7 +45,7 @@ def translate(
     basis = basis or Chebyshev()
     if not isinstance(kernel, Tensor):
         if K is None:
-            raise ValueError("a kernel given as a function needs the degree K of its polynomial")
+            raise ValueError("a kernel passed as a function also needs the polynomial degree K")
         kernel = basis.project(kernel, K)
     operator = scaled_laplacian(edge_index, num_nodes=num_nodes)
     nodes = torch.as_tensor(nodes).flatten()

@@ -117,8 +117,8 @@ class AutoTask:
         """Refuse a store, which holds no graph."""
         if store_of(self.graph.data) is not None:
             raise UserError(
-                f"{self.graph.source} is a store, which holds terms and no graph: auto needs the "
-                "graph itself; train a Scalable… model on the store with `nfgnn train`"
+                f"{self.graph.source} is a store, which contains terms but no graph: auto needs "
+                "the graph itself; train a Scalable… model on the store with `nfgnn train`"
             )
 
 
@@ -164,7 +164,7 @@ def run_auto(
     if not overwrite:
         finished = finished_result(folder, description)
         if finished is not None:
-            progress.say(f"{folder} holds this result already: --overwrite searches again")
+            progress.say(f"{folder} already contains this result: use --overwrite to search again")
             return finished
     with (
         one_thread(not task.is_large),

@@ -42,11 +42,11 @@ class Budget:
 
     def __post_init__(self) -> None:
         if (self.seconds is None) == (self.runs is None):
-            raise UserError("give either a time limit or a number of runs, not both")
+            raise UserError("pass either a time limit or a number of runs, not both")
         if self.seconds is not None and not 1 <= self.seconds < math.inf:
-            raise UserError(f"a time limit of {self.seconds:g} s is too short: give 1 s or more")
+            raise UserError(f"a time limit of {self.seconds:g} s is too short: use at least 1 s")
         if self.runs is not None and self.runs < 1:
-            raise UserError(f"a search of {self.runs} runs is too short: give 1 run or more")
+            raise UserError(f"a search of {self.runs} runs is too short: use at least 1 run")
         self.seconds_before = 0.0
         """Time until the search started, which loading the graph took."""
         self.seconds_to_first = 0.0

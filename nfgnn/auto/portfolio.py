@@ -52,7 +52,7 @@ def load_portfolio(path: Path | None = None) -> list[PortfolioEntry]:
         return _entries(text, _SHIPPED)
     place = expand_user(path)
     if not place.exists():
-        raise UserError(f"there is no portfolio file {path}: check the path")
+        raise UserError(f"portfolio file {path} does not exist: check the path")
     require_regular_file(place)
     if place.stat().st_size > _MAX_BYTES:
         raise UserError(f"{path}: is too large for a portfolio; check the path")
@@ -100,7 +100,7 @@ def _entries(text: str, name: str) -> list[PortfolioEntry]:
         except UserError as error:
             raise UserError(f"{name}, configuration {number}: {error}") from None
         if entry in entries:
-            raise UserError(f"{name}, configuration {number}: is a repetition; remove it")
+            raise UserError(f"{name}, configuration {number}: is a duplicate; remove it")
         entries.append(entry)
     return entries
 

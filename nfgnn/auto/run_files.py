@@ -177,7 +177,10 @@ def _work_folder(folder: Path) -> Path:
 
 
 def _busy(folder: Path) -> str:
-    return f"another process is writing {folder}: wait for it, or name another folder with --out"
+    return (
+        f"another process is writing {folder}: wait until it finishes, or choose another folder "
+        "with --out"
+    )
 
 
 def read_result(folder: Path) -> AutoResult:
@@ -261,8 +264,9 @@ def _refuse_unfinished_search(work: Path) -> None:
     """Refuse to delete candidates of another search, which its command would resume."""
     if any((work / "runs").glob("[0-9a-f]*")):
         raise UserError(
-            f"{work} holds an unfinished search with other settings: resume it with its command "
-            "and --resume, name another folder with --out, or delete it with --overwrite"
+            f"{work} holds an unfinished search with other settings: resume it with the same "
+            "command and --resume, choose another folder with --out, or delete it with "
+            "--overwrite"
         )
 
 
@@ -270,8 +274,8 @@ def _refuse_other_files(work: Path) -> None:
     """Refuse to delete files that are not part of an unfinished search."""
     if (work / "config.json").exists():
         raise UserError(
-            f"{work} holds unfinished runs of `nfgnn train`: resume them with their command and "
-            "--resume, or name another folder with --out"
+            f"{work} holds unfinished runs of `nfgnn train`: resume them with the same command "
+            "and --resume, or choose another folder with --out"
         )
     what = "an unfinished search"
     refuse_foreign_files(work, lambda name: bool(_WORK_NAMES.fullmatch(name)), what)

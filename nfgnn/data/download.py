@@ -81,7 +81,9 @@ def fetch(url: str, target: Path, sha256: str | None = None) -> None:
     with atomic_file(target) as partial:
         with urllib.request.urlopen(request, timeout=30) as reply, partial.open("wb") as sink:
             if url.startswith("https:") and not reply.url.startswith("https:"):
-                raise UserError(f"{target.name}: {url} redirects to {reply.url}, without https.")
+                raise UserError(
+                    f"{target.name}: {url} redirects to {reply.url}, which does not use https."
+                )
             length = reply.headers.get("Content-Length") or ""
             expected = int(length) if length.isdecimal() else 0
             with Progress() as progress:

@@ -65,7 +65,7 @@ def write_template(folder: str | Path) -> Path:
     """
     folder = Path(folder)
     if not folder.name:
-        raise UserError(f"{folder} is not the name of a new folder; choose one, such as my-graph.")
+        raise UserError(f"{folder} is not a new folder; choose a path such as my-graph.")
     data = mixed_graph(
         200,
         3,

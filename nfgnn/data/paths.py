@@ -24,7 +24,7 @@ def cache_folder() -> Path:
 def data_roots(root: str | Path | None) -> list[Path]:
     """Return the data roots in the order in which they are searched."""
     if root is not None and not expand_user(root).is_dir():
-        raise UserError(f"the data root {root} is not a folder; create it, or omit the option.")
+        raise UserError(f"the data root {root} is not a folder; create it, or omit --root.")
     environment = os.environ.get("NFGNN_DATA") or None
     candidates = (root, environment, cache_folder() / "raw")
     return [expand_user(folder) for folder in candidates if folder is not None]

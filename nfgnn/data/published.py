@@ -94,13 +94,13 @@ def _compare_raw_files(entry: Entry, folder: Path) -> list[str]:
 
 def _differs(entry: Entry, path: Path, found: str) -> UserError:
     if path.is_relative_to(cache_folder()):
-        fix = "Remove the file, and the next load downloads it again."
+        fix = "Delete the file to download it again."
     else:
         url = entry.urls.get(path.name, "its source")
-        fix = f"Replace it by the file from {url}."
+        fix = f"Replace it with the file from {url}."
     return UserError(
-        f"{entry.name}: {path} is damaged or has been changed: {found}. {fix} A graph of your own "
-        "is loaded by its path, from a folder with nodes.csv and edges.csv or from an .npz file."
+        f"{entry.name}: {path} is damaged or was modified: {found}. {fix} To load your own "
+        "graph, pass the path of a folder with nodes.csv and edges.csv, or of an .npz file."
     )
 
 

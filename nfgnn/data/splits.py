@@ -41,7 +41,7 @@ def split(data: Data, protocol: str | None = None, seed: int = 0) -> Data:
     if not isinstance(protocol, str) or protocol not in PROTOCOLS:
         raise UserError(f"unknown protocol '{protocol}': choose one of {', '.join(PROTOCOLS)}")
     if data.y is None or not bool((data.y >= 0).any()):
-        raise UserError("the graph has no labels, so it cannot be split: label some nodes")
+        raise UserError("the graph has no labels, so it cannot be split: add labels for some nodes")
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < _SEEDS:
         raise UserError(f"seed = {seed!r} is not valid: use a whole number from 0 to 2**63 - 1")
     masks = PROTOCOLS[protocol](data, seed)

@@ -162,7 +162,7 @@ def _count_nodes(data: Data, where: str) -> int:
             f"{where}: `num_nodes` is a {type(stated).__name__}; a whole number is required."
         )
     if num_nodes <= 0:
-        raise UserError(f"{where}: the graph has no nodes; add some.")
+        raise UserError(f"{where}: the graph has no nodes; add at least one.")
     # Compared before anything is allocated for the stated number.
     num_features = (*_shape(data.get("x")), num_nodes)[0]
     num_labels = (*_shape(data.get("y")), num_nodes)[0]
@@ -241,7 +241,7 @@ def _check_labels(
         raise UserError(f"{where}: `class_names` must be a list of names.")
     if names is not None and len(set(map(str, names))) < len(names):
         raise UserError(
-            f"{where}: two classes have the same name; give every class its own in `class_names`."
+            f"{where}: two classes have the same name; make the names in `class_names` unique."
         )
     if data.get("y") is None:
         class_names = [] if names is None else [str(name) for name in names]
@@ -314,7 +314,9 @@ def _check_masks(
         return masks
     if len({mask.shape for mask in masks.values()}) > 1:
         shapes = ", ".join(f"{key} {list(mask.shape)}" for key, mask in masks.items())
-        raise UserError(f"{where}: the masks differ in shape: {shapes}; use the same for all.")
+        raise UserError(
+            f"{where}: the masks differ in shape: {shapes}; use the same shape for all of them."
+        )
     times = torch.stack(list(masks.values())).sum(dim=0)
     if times.numel() == 0:
         raise UserError(

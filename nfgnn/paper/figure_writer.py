@@ -56,13 +56,13 @@ def write_figures(
             written.append(path)
         else:
             progress.say(
-                f"figure {name}: none of {', '.join(wanted)} is available; name their folder with "
-                "--root"
+                f"figure {name}: none of {', '.join(wanted)} is available; pass their folder "
+                "with --root"
             )
     if not written:
         raise UserError(
-            "no figure was made, because the raw files of the graphs are not available: name their "
-            "folder with --root"
+            "no figure was drawn, because the raw files of the graphs are not available: pass "
+            "their folder with --root"
         )
     return written
 

@@ -34,7 +34,7 @@ def find_graph(dataset: str, root: Path | None) -> Graph:
         pass  # the command below reports what went wrong
     raise UserError(
         f"{entry.title} is not available: `nfgnn datasets {dataset}` downloads it "
-        f"({entry.megabytes:,.0f} MB), or name its folder with --root"
+        f"({entry.megabytes:,.0f} MB), or pass its folder with --root"
     )
 
 

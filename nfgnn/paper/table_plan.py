@@ -82,10 +82,10 @@ def make_plan(
     """
     if name not in TABLES:
         choices = ", ".join(TABLES)
-        raise UserError(f"there is no table '{name}': choose from {choices}, figures, all")
+        raise UserError(f"unknown table '{name}': choose from {choices}, figures, all")
     if seed < FIRST_REPORT_SEED:
         raise UserError(
-            f"settings are chosen on seeds below 1000, such as {seed}: use seeds from 1000 on"
+            f"seeds below 1000, such as {seed}, are reserved for tuning: use seeds from 1000 on"
         )
     spec = TABLES[name]
     columns = _select_columns(name, spec, datasets, root)
@@ -202,7 +202,7 @@ def _select_columns(
     if datasets is None:
         if not spec.columns:
             raise UserError(
-                f"'{name}' is a table of your graphs: name them or their folder with --datasets"
+                f"'{name}' is a table of your own graphs: pass them or their folder with --datasets"
             )
         return spec.columns
     selected: list[Column] = []

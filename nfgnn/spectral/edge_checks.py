@@ -25,11 +25,12 @@ def check_edges(
         raise UserError(f"edge_index must have the shape [2, num_edges], got {list(shape)}")
     if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
         raise UserError(
-            f"edge_index holds the numbers of nodes and must be integer, got {edge_index.dtype}"
+            "edge_index contains node indices and must have an integer type, got "
+            f"{edge_index.dtype}"
         )
     if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= n):
         raise UserError(
-            f"edge_index names a node outside of 0…{n - 1}: its values range from "
+            f"edge_index contains a node outside of 0…{n - 1}: its values range from "
             f"{int(edge_index.min())} to {int(edge_index.max())}, and x has {n} rows"
         )
     if edge_weight is not None:
@@ -66,7 +67,7 @@ def check_symmetric(key: Tensor, weight: Tensor | None, n: int) -> None:
 
 def refuse_directed() -> NoReturn:
     raise UserError(
-        "edge_index must hold both directions of every edge with equal weight, because a "
+        "edge_index must contain both directions of every edge with equal weight, because a "
         "spectral filter is defined for undirected graphs: pass symmetrize=True to the layer, "
         "or use torch_geometric.utils.to_undirected"
     )

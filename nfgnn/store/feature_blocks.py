@@ -84,7 +84,7 @@ def _fit_scaling(source: Source, how: str, rows: int, report: Report) -> Feature
         nonzeros += int(np.count_nonzero(block))
         negative |= bool((block < 0).any())
         done += len(block)
-        report("looking at the features", done, source.num_nodes)
+        report("scanning the features", done, source.num_nodes)
     if how == "auto" and _is_sparse(nonzeros, source) and not negative:
         return FeatureScaling("row")
     mean = torch.from_numpy(scaler.mean_).float()

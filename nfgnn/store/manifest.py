@@ -151,7 +151,7 @@ class Manifest:
         for item in fields(cls):
             allowed = _TYPES.get(item.type, (object,))
             if not isinstance(content[item.name], allowed):
-                raise ValueError(f"{item.name} = {content[item.name]!r} has another type")
+                raise ValueError(f"{item.name} = {content[item.name]!r} has the wrong type")
         manifest._validate()
         return manifest
 
@@ -197,7 +197,7 @@ class Manifest:
         }
         wrong = [name for name, right in checks.items() if not right]
         if wrong:
-            raise ValueError(f"{', '.join(wrong)}: not those of a store")
+            raise ValueError(f"{', '.join(wrong)}: not valid for a store")
 
 
 def _are_features(manifest: Manifest) -> bool:

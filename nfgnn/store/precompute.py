@@ -172,7 +172,7 @@ def _replace_store(job: _Job, folder: Path) -> Store:
 
 
 def _busy(folder: Path) -> str:
-    return f"another process is writing {folder}: wait for it, or choose another --out"
+    return f"another process is writing {folder}: wait until it finishes, or choose another --out"
 
 
 def plan_precompute(
@@ -214,8 +214,8 @@ def _resume(folder: Path, fingerprint: str, overwrite: bool) -> Workspace | None
     workspace = Workspace.load(work)
     if workspace.fingerprint != fingerprint:
         raise UserError(
-            f"{folder} holds unfinished work of another graph or with other settings: choose "
-            "another --out, or delete the work with --overwrite"
+            f"{folder} contains unfinished work on another graph or with other settings: choose "
+            "another --out, or delete it with --overwrite"
         )
     return workspace
 
@@ -237,7 +237,7 @@ def _start(
     _refuse_other_work(folder)
     if plan.disk_bytes > plan.free_bytes:
         raise UserError(
-            f"{folder}: {plan.disk_bytes / 1e9:.1f} GB of disk space are needed, "
+            f"{folder}: {plan.disk_bytes / 1e9:.1f} GB of disk space is needed, but only "
             f"{plan.free_bytes / 1e9:.1f} GB are free. Free some space, or store fewer values "
             "(--rows labelled, --dtype bfloat16, a smaller --K)"
         )

@@ -59,8 +59,7 @@ class Workspace:
             return cls(folder, settings, Plan(**content["plan"]), content["fingerprint"])
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
-                f"{path}: is damaged ({error}), so that the work cannot be resumed; choose another "
-                "--out"
+                f"{path}: is damaged ({error}), so the work cannot be resumed; choose another --out"
             ) from None
 
     @staticmethod

@@ -152,7 +152,7 @@ class RunConfig:
         settings = dict(values)
         model = settings.pop("model", None)
         if not isinstance(model, str):
-            raise UserError("the configuration does not name its model")
+            raise UserError("the configuration does not specify a model")
         return cls.resolve(model, {**_OMITTED, **settings}, None, None, "none")
 
     def to_dict(self) -> dict[str, Any]:
@@ -195,7 +195,7 @@ class RunConfig:
         where = f"{self.model} with these settings"
         constructor = find_model(self.model).model
         if self.training.precision == "bfloat16" and not constructor.half_precision:
-            raise UserError(f"{self.model} is trained in float32 only: leave out the precision")
+            raise UserError(f"{self.model} supports only float32: omit the setting precision")
         sizes = {}
         if "num_nodes" in inspect.signature(constructor).parameters:
             sizes["num_nodes"] = num_nodes

@@ -117,7 +117,7 @@ def run_experiment(
     if not overwrite and holds_finished_runs(folder, description):
         # Nothing is trained; this only starts the progress display.
         execute([], RunFolder(folder, []), executor, progress, experiment.device)
-        progress.say(f"{folder} holds these runs already: --overwrite trains them again")
+        progress.say(f"{folder} already contains these runs: use --overwrite to train them again")
         return read_summary(folder)
     with RunFolder.open(folder, description, resume, overwrite) as results:
         for line in results.finished_lines(specs):

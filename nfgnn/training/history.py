@@ -63,8 +63,8 @@ class History:
         """Raise :class:`~nfgnn.errors.DivergedError` if no epoch has a finite loss."""
         if self.diverged:
             raise DivergedError(
-                "the validation loss was never a number: lower the learning rates (lr, filter_lr) "
-                "or the weight decay (weight_decay, filter_weight_decay)"
+                "the validation loss is not finite in any epoch: reduce the learning rates (lr, "
+                "filter_lr) or the weight decay (weight_decay, filter_weight_decay)"
             )
 
     def write(self, path: Path) -> None:

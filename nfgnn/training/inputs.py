@@ -74,8 +74,8 @@ def with_split(data: Data, seed: int) -> Data:
     """
     if data.get("num_classes") is None:
         raise UserError(
-            "the graph has no number of classes: pass nfgnn.load_dataset(data), which checks a "
-            "graph and fixes its edges"
+            "the graph does not define num_classes: pass nfgnn.load_dataset(data), which "
+            "validates the graph and its edges"
         )
     masks = [data.get(name) for name in ("train_mask", "val_mask", "test_mask")]
     given = [mask for mask in masks if mask is not None]
@@ -143,7 +143,7 @@ def resolve_config(
         raise _no_unobserved_nodes(store)
     if not issubclass(entry.model, Scalable):
         raise UserError(
-            f"{entry.name} cannot be trained on a store, which holds terms and no graph: use "
+            f"{entry.name} cannot be trained on a store, which contains terms but no graph: use "
             "ScalableNFGNN or another Scalable… model (`nfgnn models`)"
         )
     defaults = RunConfig.resolve(model, {}, None, None, "none").to_dict()

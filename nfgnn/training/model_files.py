@@ -27,7 +27,8 @@ def read_description(folder: Path) -> dict[str, Any]:
     path = folder / "classifier.json"
     if not path.is_file():
         raise UserError(
-            f"{folder} is not a saved model: classifier.json is missing; pass the folder of one"
+            f"{folder} is not a saved model: classifier.json is missing; pass the folder of a "
+            "saved model"
         )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -60,10 +61,10 @@ def check_names(description: dict[str, Any]) -> None:
         if names and (not isinstance(names, list) or len(names) != description[count]):
             raise ValueError(f"{key} is not a list of {description[count]} names")
         if not all(isinstance(name, str) for name in names or []):
-            raise ValueError(f"{key} holds something else than names")
+            raise ValueError(f"{key} contains a value that is not a name")
     seed = description["seed"]
     if not isinstance(seed, int) or not 0 <= seed < 2**63 or description["scaling"] not in SCALINGS:
-        raise ValueError("seed or scaling are not those of a model")
+        raise ValueError("seed or scaling is not valid")
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:

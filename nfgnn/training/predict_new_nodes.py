@@ -35,7 +35,8 @@ def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Ten
     prop = model.prop
     if isinstance(prop.lambda_max, str):
         raise UserError(
-            "lambda_max = 'estimate' depends on the whole graph: train with a number instead"
+            "lambda_max = 'estimate' depends on the whole graph: set lambda_max to a number and "
+            "train again"
         )
     existing = scaled_laplacian(graph.edge_index, graph.get("edge_weight"), graph.num_nodes)
     added = NewNodes(scaling.apply(new.x), new.edge_index, new.get("edge_weight"))

@@ -43,7 +43,7 @@ def test_a_file_replaces_the_portfolio_in_its_order(tmp_path: Path) -> None:
         ("lr = 1\n", "one table"),
         ("[[configuration]]\nlr = 0.1\n", "configuration 1: the model is missing"),
         ('[[configuration]]\nmodel = "GCN"\nK = 3\n', "configuration 1: GCN has no setting 'K'"),
-        ('[[configuration]]\nmodel = "GCN"\n' * 2, "configuration 2: is a repetition"),
+        ('[[configuration]]\nmodel = "GCN"\n' * 2, "configuration 2: is a duplicate"),
         ("configuration = 3\n", "one table"),
         ("configuration = [3]\n", "configuration 1: the model is missing"),
         ("[[", "not valid TOML"),
@@ -57,7 +57,7 @@ def test_invalid_files_are_refused(tmp_path: Path, text: str, message: str) -> N
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no portfolio file"):
+    with pytest.raises(UserError, match=r"portfolio file .* does not exist"):
         load_portfolio(tmp_path / "none.toml")
 
 

@@ -47,7 +47,7 @@ def test_from_a_graph_to_a_report_and_predictions(call: Call, portfolio: Path) -
     # The same command again trains nothing, and prints the report.
     status, out, err = call(*command, *options)
     assert status == 0, err
-    assert "holds this result already" in err
+    assert "already contains this result" in err
     text = " ".join(out.split())
     assert "protocol stratified: leaderboard" in text
     assert "train again nfgnn train karate" in text
@@ -74,7 +74,7 @@ def test_report_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--time", "soon"), "'soon' is not a time"),
+        (("--time", "soon"), "'soon' is not a valid duration"),
         (("--time", "1m", "--max-runs", "3"), "mutually exclusive"),
         (("--protocol", "inductive"), "inductive"),
         (("--portfolio", "missing.toml"), "missing.toml"),

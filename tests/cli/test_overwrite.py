@@ -104,7 +104,7 @@ def test_existing_outputs(name: str, call: Call, prepared: Path, tmp_path: Path)
     # Other content of ours.
     status, _, err = call(*second)
     assert status == 2
-    assert "with other content" in err
+    assert "with different content" in err
     assert "--overwrite" in err
     assert content(out) == before
     status, _, err = call(*second, "--overwrite")
@@ -131,7 +131,7 @@ def test_a_finished_run_is_trained_again_only_with_overwrite(call: Call, tmp_pat
     status, out, err = call(*train)
     assert status == 0
     assert json.loads(out) == first
-    assert "run holds these runs already: --overwrite trains them again" in err
+    assert "run already contains these runs: use --overwrite" in err
     status, out, _ = call(*train, "--overwrite")
     again = json.loads(out)
     assert again["seconds"] != first["seconds"]
@@ -198,7 +198,7 @@ def test_a_saved_model_is_replaced_only_with_overwrite(tmp_path: Path) -> None:
     models = [NodeClassifier("MLP", seed=seed, epochs=3).fit(data) for seed in (0, 1)]
     for _ in range(2):
         models[0].save(tmp_path / "model")
-    with pytest.raises(UserError, match=r"model with other content.*overwrite=True"):
+    with pytest.raises(UserError, match=r"model with different content.*overwrite=True"):
         models[1].save(tmp_path / "model")
     assert NodeClassifier.load(tmp_path / "model").seed == 0
     models[1].save(tmp_path / "model", overwrite=True)
@@ -213,7 +213,7 @@ def test_exported_graphs_are_replaced_only_with_overwrite(tmp_path: Path) -> Non
             export_graph(load_dataset("karate"), out, file_format)
         before = content(out)
         other = load_dataset("mixed", num_nodes=60)
-        with pytest.raises(UserError, match="is a graph with other content"):
+        with pytest.raises(UserError, match="is a graph with different content"):
             export_graph(other, out, file_format)
         assert content(out) == before
         export_graph(other, out, file_format, overwrite=True)
@@ -226,7 +226,7 @@ def test_figures_are_replaced_only_with_overwrite(tmp_path: Path) -> None:
     before = content(figures)
     write_figures(["degrees"], ["karate"], None, tmp_path)
     assert content(figures) == before
-    with pytest.raises(UserError, match="is a figure with other content"):
+    with pytest.raises(UserError, match="is a figure with different content"):
         write_figures(["degrees"], ["mixed"], None, tmp_path)
     assert content(figures) == before
     write_figures(["degrees"], ["mixed"], None, tmp_path, overwrite=True)

@@ -65,7 +65,7 @@ def test_the_study_of_node_gates_refuses_unknown_graphs_and_missing_runs(
     study = ("reproduce", "node-gates", "--from-records", "--out", "results")
     status, _, err = call(*study, "--datasets", "karate")
     assert status == 2
-    assert "no graph of the study of node gates 'karate'" in err
+    assert "unknown graph of the study of node gates 'karate'" in err
     status, out, err = call(*study, "--datasets", "mixed")
     assert status == 2
     assert out == ""

@@ -101,7 +101,7 @@ def test_a_template_is_not_written_over_files(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="not an empty folder"):
         write_template(tmp_path)
-    with pytest.raises(UserError, match="not the name of a new folder; choose one"):
+    with pytest.raises(UserError, match="is not a new folder; choose"):
         write_template("")
     with pytest.raises(UserError, match="csv, parquet, npz"):
         export_graph(mixed_graph(20), tmp_path, "xlsx")

@@ -145,7 +145,7 @@ REFUSED = {
     "nodes.csv: the file is empty": ("", EDGES),
     "nodes.csv: there are no rows": ("id,label,a\n", EDGES),
     "Row #3": (NODES.replace("y,blue,2,1.5", "y,blue,2"), EDGES),
-    "'maybe' is not train, val, test or empty": (
+    "'maybe' is not a valid split": (
         "id,label,split\n1,0,train\n2,1,maybe\n",
         "source,target\n1,2\n",
     ),

@@ -59,7 +59,7 @@ def test_a_damaged_download_can_be_removed(
     folder = tmp_path / "cache/nfgnn/raw" / TEXAS.folder
     shutil.copytree(root / TEXAS.folder, folder)
     (folder / EDGES).write_text("node_id\tnode_id\n")
-    with pytest.raises(UserError, match="the next load downloads it again"):
+    with pytest.raises(UserError, match="Delete the file to download it again"):
         load_dataset("texas")
 
 
@@ -78,7 +78,7 @@ def test_a_change_of_the_same_size_and_time_is_noticed(
     os.utime(file, ns=(old.st_atime_ns, old.st_mtime_ns))
     assert file.stat().st_size == old.st_size
     assert file.stat().st_mtime_ns == old.st_mtime_ns
-    with pytest.raises(UserError, match="is damaged or has been changed"):
+    with pytest.raises(UserError, match="is damaged or was modified"):
         load_dataset("texas", root)
 
 

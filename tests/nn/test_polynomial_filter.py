@@ -224,7 +224,7 @@ def refused_calls() -> dict[str, tuple]:
     edge_index, x = random_graph(N, 0.2, 0), torch.randn(N, CHANNELS)
     ones = torch.ones(edge_index.shape[1])
     return {
-        "x has 16 columns, but the layer was made for 4": (torch.randn(N, 16), edge_index),
+        "x has 16 columns, but the layer expects 4": (torch.randn(N, 16), edge_index),
         "bipartite": ((x, x[:5]), edge_index),
         r"shape \[num_nodes, channels\]": (torch.randn(2, N, CHANNELS), edge_index),
         "floating-point features, got torch.int64": (torch.ones(N, 4).long(), edge_index),
@@ -233,13 +233,13 @@ def refused_calls() -> dict[str, tuple]:
         "dense node features": (x.to_sparse(), edge_index),
         "its values range from": (x[:20], edge_index),
         r"shape \[2, num_edges\], got \[40": (x, torch.zeros(40, 2).long()),
-        "must be integer, got torch.float32": (x, edge_index.float()),
+        "must have an integer type, got torch.float32": (x, edge_index.float()),
         "is a sparse matrix": (x, torch.eye(N).to_sparse()),
         "one number per edge": (x, edge_index, ones[:-1]),
         "must not be negative": (x, edge_index, -ones),
         "both directions": (x, edge_index[:, 1:]),
         "batch must be a tensor": (x, edge_index, None, torch.zeros(3).long()),
-        "return_coefficients is passed by name": (x, edge_index, None, True),
+        "pass return_coefficients by keyword": (x, edge_index, None, True),
     }
 
 

@@ -46,7 +46,7 @@ def test_graphs_are_found_by_name_and_data_set() -> None:
     assert plan.find_graphs(None) == list(GRAPHS.values())
     names = [graph.name for graph in plan.find_graphs(["texas", "mixed", "mixed-10"])]
     assert names == ["texas", "mixed-0", "mixed-10", "mixed-30"]
-    with pytest.raises(UserError, match="no graph of the study of node gates 'karate'"):
+    with pytest.raises(UserError, match="unknown graph of the study of node gates 'karate'"):
         plan.find_graphs(["karate"])
 
 

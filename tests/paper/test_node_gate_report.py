@@ -77,7 +77,7 @@ def test_the_files_hold_the_outcomes(folder: Path) -> None:
 
 def test_other_files_are_not_replaced(folder: Path) -> None:
     write_node_gates(folder, ["texas"], from_records=True)
-    with pytest.raises(UserError, match="a study with other content"):
+    with pytest.raises(UserError, match="a study with different content"):
         write_node_gates(folder, NAMES, from_records=True)
     (folder / "node_gates.md").write_text("mine")
     with pytest.raises(UserError, match="not a study of nfgnn"):

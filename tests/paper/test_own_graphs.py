@@ -95,7 +95,7 @@ def auc(score: np.ndarray, y: np.ndarray) -> float:
 
 
 def test_mistakes_are_named(tmp_path: Path, graphs: Path) -> None:
-    with pytest.raises(UserError, match="name them or their folder with --datasets"):
+    with pytest.raises(UserError, match="pass them or their folder with --datasets"):
         make_plan("own")
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="empty: contains no graph"):

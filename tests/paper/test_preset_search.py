@@ -150,9 +150,9 @@ def test_validation_nodes_are_halved() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": ("first",)}, "no round of the preset search 'first'"),
-        ({"cells": ["cora"]}, "no cell of the preset search 'cora'"),
-        ({"families": ["GCN"]}, "no family of the preset search 'GCN'"),
+        ({"rounds": ("first",)}, "unknown round of the preset search 'first'"),
+        ({"cells": ["cora"]}, "unknown cell of the preset search 'cora'"),
+        ({"families": ["GCN"]}, "unknown family of the preset search 'GCN'"),
     ],
 )
 def test_unknown_names_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -173,5 +173,5 @@ def test_scores_that_are_no_list_of_numbers_are_refused(tmp_path: Path, scores: 
     rows = pq.read_table(path).to_pylist()
     rows[0]["val"] = scores
     pq.write_table(pa.Table.from_pylist(rows), path)
-    with pytest.raises(UserError, match=r"search\.parquet does not hold .*: name another file"):
+    with pytest.raises(UserError, match=r"search\.parquet does not hold .*: pass another file"):
         SearchResults(path)

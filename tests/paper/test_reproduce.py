@@ -153,7 +153,7 @@ def test_a_model_that_cannot_be_trained_does_not_stop_the_others(tmp_path: Path)
         "full", ["karate"], ["MLP"], runs=1, settings={**QUICK, "lr": 1e38, "weight_decay": 1e38}
     )
     (note,) = made(tmp_path, plan, make_plan("full", ["karate"], ["GCN"], runs=1, settings=QUICK))
-    assert "MLP on karate (full), seed 1000: the validation loss was never a number" in note
+    assert "MLP on karate (full), seed 1000: the validation loss is not finite" in note
     with Records(tmp_path / "records.sqlite") as records:
         assert [r.model for r in records.all()] == ["GCN"]
 

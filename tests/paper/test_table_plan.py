@@ -33,8 +33,8 @@ def test_a_narrowed_table_has_a_name_of_its_own() -> None:
         (("fulll",), "choose from semi, full"),
         (("full", None, ["ResNet"]), "unknown model 'ResNet'"),
         (("full", ["nowhere/"]), "neither a dataset nor a file"),
-        (("full", None, None, None, 3), "settings are chosen on seeds below 1000, such as 3"),
-        (("full", None, None, None, 99), "settings are chosen on seeds below 1000, such as 99"),
+        (("full", None, None, None, 3), "seeds below 1000, such as 3, are reserved"),
+        (("full", None, None, None, 99), "seeds below 1000, such as 99, are reserved"),
         (("full", None, None, None, 1000, "good"), "unknown preset 'good'"),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_finished_store_is_reused_and_other_settings_are_rejected(tmp_path: Pa
     before = (store.path / "terms.npy").stat().st_mtime_ns
     assert make_store(data, tmp_path / "s", "streamed", 2).manifest == store.manifest
     assert (store.path / "terms.npy").stat().st_mtime_ns == before
-    with pytest.raises(UserError, match="is a store with other content"):
+    with pytest.raises(UserError, match="is a store with different content"):
         make_store(data, tmp_path / "s", basis="monomial")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("mine")

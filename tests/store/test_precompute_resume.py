@@ -144,7 +144,7 @@ def test_a_limit_of_the_file_size_is_reported(tmp_path: Path) -> None:
 
 def test_too_little_disk_space_is_reported_before_anything_is_written(tmp_path: Path) -> None:
     source = MemorySource(small_graph())
-    with pytest.raises(UserError, match=r"GB of disk space are needed, 0\.0 GB are free"):
+    with pytest.raises(UserError, match=r"GB of disk space is needed, but only 0\.0 GB"):
         precompute(
             source,
             tmp_path / "s",
@@ -161,7 +161,7 @@ def test_unfinished_work_is_not_a_store_and_rejects_other_settings(
     with pytest.raises(UserError, match="is an unfinished store"):
         Store.open(tmp_path / "s")
     source = MemorySource(small_graph(seed=3))
-    with pytest.raises(UserError, match="unfinished work of another graph"):
+    with pytest.raises(UserError, match="unfinished work on another graph"):
         precompute(source, tmp_path / "s", SETTINGS)
 
 

@@ -86,7 +86,7 @@ def test_raw_files_of_papers100m(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ("change", "message"),
     [
         ({"id": np.arange(60)[::-1]}, r"row 1, column 'id': the id is 59"),
-        ({"split": np.full(60, "maybe")}, "'maybe' is not train, val, test"),
+        ({"split": np.full(60, "maybe")}, "'maybe' is not a valid split"),
     ],
 )
 def test_invalid_nodes_are_rejected(

@@ -208,7 +208,7 @@ def test_very_long_values_are_shortened() -> None:
         ({"dropout": math.nan}, "dropout = nan is not valid"),
         ({"hidden_channels": -5}, "hidden_channels = -5 is not valid"),
         ({"basis": [1]}, "basis = .1. is not valid"),
-        ({"model": 3}, "does not name its model"),
+        ({"model": 3}, "does not specify a model"),
     ],
 )
 def test_a_saved_model_with_invalid_settings_is_refused(

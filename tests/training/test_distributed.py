@@ -103,7 +103,7 @@ def test_what_several_processes_cannot_do_is_one_sentence(
     with pytest.raises(UserError, match="batch_norm = true with several processes needs GPUs"):
         NodeClassifier("ScalableNFGNN", batch_norm=True, device="cpu").fit(split(rows, "full", 0))
     config = RunConfig.resolve("NFGNN", {}, None, "full")
-    with pytest.raises(UserError, match="NFGNN is trained by one process"):
+    with pytest.raises(UserError, match="NFGNN can only be trained by one process"):
         run_quietly(experiment(graph(), "full", [0], config), tmp_path / "run")
 
 

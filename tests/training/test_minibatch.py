@@ -215,7 +215,7 @@ def test_a_damaged_store_or_checkpoint_is_named(tmp_path: Path) -> None:
 def test_losses_that_are_no_numbers_are_said() -> None:
     problem = task()
     problem.source.terms[problem.val] = float("nan")
-    with pytest.raises(UserError, match="the validation loss was never a number"):
+    with pytest.raises(UserError, match="the validation loss is not finite"):
         fit_rows(fresh(), problem, CONFIG, seed=1)
 
 

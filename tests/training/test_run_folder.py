@@ -122,7 +122,7 @@ def test_resume_takes_finished_runs_as_they_are(tmp_path: Path) -> None:
 
 def test_resume_does_not_mix_experiments(tmp_path: Path) -> None:
     run(tmp_path / "run", lr=0.001)
-    with pytest.raises(UserError, match=r"with other content.*--overwrite"):
+    with pytest.raises(UserError, match=r"with different content.*--overwrite"):
         run(tmp_path / "run", resume=True)
     replaced = run(tmp_path / "run", resume=True, overwrite=True)
     assert numbers(replaced) == numbers(run(tmp_path / "other"))

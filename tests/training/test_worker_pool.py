@@ -90,7 +90,7 @@ def test_what_cannot_end_in_time_is_not_started(pool: WorkerPool) -> None:
 def test_a_worker_that_dies_fails_its_run_only(pool: WorkerPool) -> None:
     failures = execute(specs(range(1)), InMemory(kill_this_process), pool, QUIET, "cpu")
     assert [failure.message for failure in failures] == [
-        "a worker process died, perhaps for lack of memory"
+        "a worker process died, possibly out of memory"
     ]
     results = InMemory(describe)
     assert execute(specs(range(1)), results, pool, QUIET, "cpu") == []

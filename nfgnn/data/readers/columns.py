@@ -139,8 +139,8 @@ def split_codes(column: pa.ChunkedArray, name: str, file: str, rows_before: int 
         if word not in _SPLIT_WORDS and word not in missing:
             row = rows_before + pc.index(encoded.indices, code).as_py() + 1
             raise UserError(
-                f"{file}: row {row}, column {quoted(name)}: {word!r} is not train, val, test or "
-                "empty; use one of them."
+                f"{file}: row {row}, column {quoted(name)}: {word!r} is not a valid split; use "
+                "train, val, test or leave it empty."
             )
         codes.append(_SPLIT_WORDS.get(word, -1))
     # A null gets the last entry of the table.
@@ -197,8 +197,8 @@ def unfold_lists(table: pa.Table, names: list[str], file: str) -> pa.Table:
             ) from None
         if len(lengths) != 1 or None in lengths:
             raise UserError(
-                f"{file}: column {quoted(name)}: the lists differ in length; all nodes need the "
-                "same."
+                f"{file}: column {quoted(name)}: the lists differ in length; use lists of the "
+                "same length for all nodes."
             )
         width = lengths.pop()
         values = pc.list_flatten(array)

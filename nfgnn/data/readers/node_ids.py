@@ -97,7 +97,7 @@ def comparable(array: pa.Array, name: str, file: str, rows_before: int = 0) -> p
         text = pc.cast(array, pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # lists, or bytes that are not text
         raise UserError(
-            f"{file}: column {name!r} has type {array.type}; ids are numbers or text."
+            f"{file}: column {name!r} has type {array.type}; ids must be numbers or text."
         ) from None
     _refuse_missing(pc.equal(text, ""), name, file, rows_before)
     return text
@@ -107,6 +107,6 @@ def _refuse_missing(missing: pa.Array, name: str, file: str, rows_before: int) -
     row = pc.index(missing, True).as_py()
     if row >= 0:
         raise UserError(
-            f"{file}: row {rows_before + row + 1}, column {name!r}: the id is missing; "
-            "give every row an id."
+            f"{file}: row {rows_before + row + 1}, column {name!r}: the id is missing; every row "
+            "needs an id."
         )

@@ -56,7 +56,7 @@ def select_runs(run: Path, other: Path | None = None, seed: int | None = None) -
     if seed not in common:
         place = run if other is None else f"both {run} and {other}"
         choices = ", ".join(map(str, common))
-        raise UserError(f"there is no seed {seed} in {place}: choose one of {choices}")
+        raise UserError(f"seed {seed} is not in {place}: choose one of {choices}")
     return RunSelection(folders, summaries, seed)
 
 

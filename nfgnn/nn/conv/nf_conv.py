@@ -137,6 +137,6 @@ class NFConv(PolynomialFilter):
         super()._check_signal(x)
         if x.shape[-1] != self.channels:
             raise UserError(
-                f"x has {x.shape[-1]} columns, but the layer was made for {self.channels} "
-                f"channels: use NFConv({x.shape[-1]}), or a linear layer before it"
+                f"x has {x.shape[-1]} columns, but the layer expects {self.channels} channels: "
+                f"use NFConv({x.shape[-1]}), or add a linear layer before it"
             )

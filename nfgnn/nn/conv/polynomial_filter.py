@@ -209,7 +209,7 @@ class PolynomialFilter(nn.Module):
         if not isinstance(batch, Tensor) or batch.shape != x.shape[:1]:
             _refuse(
                 f"batch must be a tensor with the graph of every node, [{x.shape[0]}], got "
-                f"{batch}; return_coefficients is passed by name"
+                f"{batch}; pass return_coefficients by keyword"
             )
         if isinstance(self.lambda_max, str):
             _refuse(

@@ -113,9 +113,9 @@ class ScalableNFNet(Scalable):
         n = x.shape[0]
         if self.num_nodes not in (None, n):
             raise UserError(
-                "a model with a sketch hashes nodes by their number, so it can only be applied to "
-                f"the graph that it was trained on: it has {self.num_nodes} nodes, this graph has "
-                f"{n}"
+                "a model with a sketch hashes nodes by their index, so it can only be applied "
+                f"to the graph that it was trained on: it has {self.num_nodes} nodes, this graph "
+                f"has {n}"
             )
         graph = scaled_laplacian(edge_index, edge_weight, n)
         sketch = adjacency_sketch(graph.indptr, graph.indices, self.sketch, torch.arange(n))

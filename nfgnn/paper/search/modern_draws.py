@@ -44,7 +44,7 @@ def modern_draws(graph: str, model: str, count: int) -> tuple[Settings, ...]:
         index += 1
         if index > _MAX_ATTEMPTS * count:
             raise UserError(
-                f"the search space of {model} has no {count} different configurations: ask for "
+                f"the search space of {model} has no {count} different configurations: request "
                 "fewer draws"
             )
     return tuple(found)

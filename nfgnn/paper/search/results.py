@@ -115,7 +115,7 @@ def _read(path: Path) -> list[Result]:
         return results
     except (ValueError, TypeError, KeyError, OSError) as error:
         raise UserError(
-            f"{path} does not hold the results of a preset search ({error}): name another file"
+            f"{path} does not hold the results of a preset search ({error}): pass another file"
         ) from None
 
 

@@ -80,10 +80,11 @@ class Search:
         """Raise an error if the seeds are reserved for reporting or the kind is unknown."""
         if not self.seeds or not set(self.seeds) <= set(range(FIRST_REPORT_SEED)):
             raise UserError(
-                "settings are chosen on seeds from 0 to 999: larger ones are for reported runs"
+                "settings are selected on seeds from 0 to 999: larger seeds are reserved for "
+                "reported runs"
             )
         if self.kind not in ("best", "paper"):
-            raise UserError(f"there is no preset '{self.kind}' to search: choose best or paper")
+            raise UserError(f"unknown preset '{self.kind}': choose best or paper")
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class _TPESampler:
             import optuna
         except ImportError:
             raise UserError(
-                "a search needs Optuna: pip install optuna, or install nfgnn with the extra 'tune'"
+                "a search requires Optuna: install it with `pip install 'nfgnn[tune]'`"
             ) from None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=4 * BATCH)

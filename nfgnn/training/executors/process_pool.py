@@ -119,7 +119,7 @@ def _run_in_pool(
                     yield futures.pop(future), future.result()
         except BrokenProcessPool:
             raise UserError(
-                "a worker process died, perhaps for lack of memory: try fewer --workers"
+                "a worker process died, possibly out of memory: try fewer --workers"
             ) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -59,8 +59,8 @@ def check_distributable(specs: Sequence[RunSpec]) -> None:
     for spec in specs:
         if not issubclass(find_model(spec.config.model).model, Scalable):
             raise UserError(
-                f"{spec.config.model} is trained by one process: use a Scalable… model, or start "
-                "it without torchrun"
+                f"{spec.config.model} can only be trained by one process: use a Scalable… model, "
+                "or run without torchrun"
             )
 
 

@@ -27,7 +27,7 @@ from nfgnn.training.run import Failure, Graph
 
 _GRAPH = "graph"
 """Stands for the graph in pickled work."""
-_DIED = "a worker process died, perhaps for lack of memory"
+_DIED = "a worker process died, possibly out of memory"
 _worker_graph: Graph | None = None
 
 

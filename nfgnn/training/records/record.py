@@ -50,7 +50,7 @@ class Record:
         right &= isinstance(self.config, Mapping) and isinstance(self.config.get("model"), str)
         right &= isinstance(self.metrics, Mapping)
         if not right or not all(isinstance(v, int | float) for v in self.metrics.values()):
-            raise ValueError("a value is not that of a run")
+            raise ValueError("a value does not belong to a run")
 
     @property
     def model(self) -> str:

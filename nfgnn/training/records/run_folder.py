@@ -118,8 +118,8 @@ class RunFolder(Results):
         staging = results._staging
         if (staging / "search.json").exists():
             raise UserError(
-                f"{staging} holds an unfinished search of `nfgnn auto`: resume it with its command "
-                "and --resume, or name another folder with --out"
+                f"{staging} holds an unfinished search of `nfgnn auto`: resume it with the same "
+                "command and --resume, or choose another folder with --out"
             )
         _refuse_other_files(staging)
         # The lock ends with the process, even if it is killed, so it never has to be cleaned up.
@@ -245,8 +245,8 @@ class RunFolder(Results):
     @property
     def _busy(self) -> str:
         return (
-            f"another process is writing {self.folder}: wait for it, or name another folder with "
-            "--out"
+            f"another process is writing {self.folder}: wait until it finishes, or choose "
+            "another folder with --out"
         )
 
     def _summary(self, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -398,7 +398,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     description = read_json(path)
     protocol = description.get("protocol", "full")
     if not isinstance(protocol, str) or protocol not in PROTOCOLS:
-        raise UserError(f"{path}: there is no protocol {protocol!r}; {_REMEDY}")
+        raise UserError(f"{path}: unknown protocol {protocol!r}; {_REMEDY}")
     if not isinstance(description.get("fingerprint"), str):
         raise UserError(f"{path}: has no fingerprint of the graph; {_REMEDY}")
     return description
@@ -553,8 +553,9 @@ def _refuse_unfinished_runs(staging: Path) -> None:
     """Refuse to delete runs of another description, which its command would resume."""
     if any(staging.glob("seed-*[0-9]")) or any(staging.glob("seed-*.checkpoint")):
         raise UserError(
-            f"{staging} holds unfinished runs with other settings: resume them with their command "
-            "and --resume, name another folder with --out, or delete them with --overwrite"
+            f"{staging} holds unfinished runs with other settings: resume them with the same "
+            "command and --resume, choose another folder with --out, or delete them with "
+            "--overwrite"
         )
 
 
