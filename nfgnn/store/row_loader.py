@@ -14,7 +14,7 @@ from torch import Tensor
 WINDOW_BYTES = 2**29
 _BLOCKS_PER_WINDOW = 16
 _READERS = 4  # more do not read faster from one disk
-_RESIDENT_SHARE = 0.5  # of the free memory of a GPU, for the rows of one loader
+_RESIDENT_SHARE = 0.4  # of the free memory of a GPU; training and validation have a loader each
 _STAGING_BYTES = 2**28
 
 
@@ -75,7 +75,7 @@ class RowLoader:
     batches are taken from the current one. If all rows fit into one window, the order is a random
     permutation.
 
-    Rows are read once and kept if they fit into one window, or into half of the free memory of a
+    Rows are read once and kept if they fit into one window, or into 40 % of the free memory of a
     GPU. The order of the batches is the same wherever the rows are.
 
     A batch depends only on (seed, epoch, step). It does not depend on the number of processes,

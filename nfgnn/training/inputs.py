@@ -240,7 +240,8 @@ def map_rows(
 ) -> Tensor:
     """Apply ``function`` to all rows, one batch at a time, and return the result on the CPU."""
     index = torch.arange(count)
-    loader = RowLoader(source, index, index, _PREDICTION_BATCH, None, device)
+    # One pass gains nothing from rows that are kept.
+    loader = RowLoader(source, index, index, _PREDICTION_BATCH, None, device, keep=False)
     try:
         with torch.no_grad():
             return torch.cat([function(batch.rows).cpu() for batch in loader.batches(0)])
