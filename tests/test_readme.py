@@ -47,6 +47,7 @@ PAGES = [
             "reproduce",
             "scaling",
             "scalable-training",
+            "serving",
             "layers",
             "extending",
             "api",

@@ -47,7 +47,7 @@ def attached_terms(
     basis: Basis,
     K: int,
     lambda_max: float = 2.0,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-9,
 ) -> Tensor:
     r"""Return the rows of new nodes in the terms :math:`p_k(\tilde L) X` of the extended graph.
 
@@ -59,7 +59,7 @@ def attached_terms(
         stored: returns stored terms.
         new: the new nodes, with scaled features.
         basis, K, lambda_max: how the stored terms were computed.
-        tolerance: bounds what is left out of the walks around a new node, see
+        tolerance: decides which walks around a new node are followed, see
             :func:`~nfgnn.store.indicator_walks.indicator_walks`. With 0 the result is exact.
 
     Returns:

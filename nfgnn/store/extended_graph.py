@@ -67,6 +67,14 @@ class ExtendedGraph:
             scale[changed] = self._attached_scale[place[changed]]
         return scale
 
+    def num_edges(self, nodes: np.ndarray) -> np.ndarray:
+        """Return the numbers of edges of some nodes, without those to new nodes."""
+        count = np.zeros(len(nodes), dtype=np.int64)
+        existing = nodes < self.num_existing
+        old = nodes[existing]
+        count[existing] = self.graph.indptr[old + 1] - self.graph.indptr[old]
+        return count
+
     def neighbours(self, nodes: np.ndarray) -> Neighbours:
         """Return all edges of some nodes, those of the existing graph first."""
         existing = np.flatnonzero(nodes < self.num_existing)

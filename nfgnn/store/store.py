@@ -201,7 +201,7 @@ class Store:
         """Return the rows with their sketches, as models with ``sketch`` read them."""
         return RowsWithSketch(self)
 
-    def attach(self, new: NewNodes, tolerance: float = 1e-6) -> Tensor:
+    def attach(self, new: NewNodes, tolerance: float = 1e-9) -> Tensor:
         """Return the rows of new nodes in the extended graph, ``[m, K + 1, num_features]``.
 
         Only the neighbourhood of the new nodes is read. The store does not change.
