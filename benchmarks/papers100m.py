@@ -84,6 +84,7 @@ class Report:
         cores = len(os.sched_getaffinity(0))
         sizes = ("nodes", "edges", "features", "classes", "labelled", "K", "epochs", "hidden")
         options = " ".join(f"--{size} {vars(args)[size]}" for size in sizes)
+        options += f" --homophily {args.homophily} --signal {args.signal}"
         options += f" --precision {args.precision}"
         if args.capture:
             options += " --capture"
@@ -383,6 +384,8 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=128)
     parser.add_argument("--classes", type=int, default=172)
     parser.add_argument("--labelled", type=int, default=1_546_782)
+    parser.add_argument("--homophily", type=float, default=0.5)
+    parser.add_argument("--signal", type=float, default=0.15, help="size of the class means")
     parser.add_argument("--K", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--batch-size", type=int, default=8192)
@@ -399,7 +402,7 @@ def main() -> None:
     args = parser.parse_args()
     report = Report(args, torch.device(args.device))
     sizes = (args.nodes, args.edges, args.features, args.classes, args.labelled)
-    graph = PowerLawGraph(*sizes)
+    graph = PowerLawGraph(*sizes, homophily=args.homophily, signal=args.signal)
     folder = args.data / "graph"
     if not args.skip_generate:
         generate(graph, folder, report)
