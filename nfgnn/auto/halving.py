@@ -1,7 +1,7 @@
 """Successive halving in time: a slice of time for all configurations, more for the better half.
 
 Cheap configurations are trained to the end in their first slice. Expensive ones have to be among
-the better half with what they have learnt by then to be trained longer.
+the better half with the weights trained so far to be trained longer.
 """
 
 import math

@@ -64,7 +64,7 @@ def load_portfolio(path: Path | None = None) -> list[PortfolioEntry]:
 
 
 def first_configuration(settings: Mapping[str, Any]) -> RunConfig | None:
-    """Return the first configuration of the portfolio, with ``settings`` in the place of its own.
+    """Return the first configuration of the portfolio, overridden by ``settings``.
 
     ``None`` if its model does not have one of them.
     """

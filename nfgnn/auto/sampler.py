@@ -35,7 +35,7 @@ class ScoredConfig:
 
     config: RunConfig
     score: float | None
-    """``None`` if there is no model, or none that has learnt something."""
+    """``None`` if no model was trained, or no model learned anything."""
 
 
 class Sampler:

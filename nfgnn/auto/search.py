@@ -8,7 +8,7 @@
 2. Where there are few validation nodes, the better ones are trained on repeated splits.
 3. The best configuration is trained without edges and without features, for the report
    (:mod:`~nfgnn.auto.ablation`).
-4. What is left of the budget tries new settings of the best models (:mod:`~nfgnn.auto.sampler`).
+4. The rest of the budget tries new settings of the best models (:mod:`~nfgnn.auto.sampler`).
 
 Every decision depends on recorded results in a fixed order, never on the order in which runs
 finish. A search that was interrupted therefore repeats its decisions and finds its finished runs.
@@ -205,7 +205,7 @@ class Search:
         def first_slice() -> float:
             first = self._record(self.entries[0].config, 0)
             left = self.executors.workers * self.budget.seconds_left(FIRST_ROUND_SHARE)
-            # In a shorter slice hardly anything is learnt. The last ones then get none.
+            # A shorter slice is too short to learn anything, so the last configurations get none.
             least = 0.0 if first is None else FIRST_SLICE * first.seconds
             seconds = max(least, left / max(1, len(entries)))
             return max(LEAST_SLICE, min(seconds, left / LEAST_ENTRIES))
@@ -465,7 +465,7 @@ class Search:
     def _expected_seconds(self, batch: Sequence[RunSpec]) -> float:
         """Return the expected time of a batch, at most the time slice."""
         longest = self.executors.limit.longest
-        # Of what is not known, half of the slice.
+        # If the cost is unknown, half of the slice.
         seconds = [self.costs.seconds(spec.config) or longest / 2 for spec in batch]
         return min(longest, sum(seconds))
 

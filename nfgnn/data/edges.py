@@ -18,7 +18,7 @@ MAX_WEIGHT = float(np.finfo(np.float32).max)
 
 
 def check_weights(weight: np.ndarray, num_edges: int, where: str) -> np.ndarray:
-    """Return weights as float64 [E]; refuse what is not a number from 0 to ``MAX_WEIGHT``.
+    """Return weights as float64 [E]; refuse values outside of 0 to ``MAX_WEIGHT``.
 
     Args:
         weight: one weight per listed edge.

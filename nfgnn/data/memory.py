@@ -51,7 +51,7 @@ def _of_machine() -> float:
 
 
 def _of_process() -> float:
-    """Return what is left of the limit that ``ulimit -v`` sets."""
+    """Return how much memory the limit set by ``ulimit -v`` leaves."""
     try:
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

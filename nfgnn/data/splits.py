@@ -178,7 +178,7 @@ def inductive(data: Data, seed: int, unobserved: float = 0.2) -> Masks:
 def observed_part(data: Data) -> Data:
     """Return the graph without its unobserved nodes and their edges.
 
-    A graph without ``unobserved_mask`` is returned as it is.
+    A graph without ``unobserved_mask`` is returned unchanged.
     """
     hidden = data.get("unobserved_mask")
     if hidden is None:

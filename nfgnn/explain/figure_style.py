@@ -141,7 +141,7 @@ def title(name: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text that matplotlib draws as it is: dollar signs start a formula otherwise."""
+    """Escape dollar signs, which would otherwise start a formula in matplotlib."""
     return text.replace("$", r"\$")
 
 

@@ -130,7 +130,7 @@ class _Adapter(NodeModel):
 
 
 def as_node_model(module: nn.Module) -> NodeModel:
-    """Return a :class:`NodeModel` as it is, and any other module in an adapter."""
+    """Return a :class:`NodeModel` unchanged, and wrap any other module in an adapter."""
     return module if isinstance(module, NodeModel) else _Adapter(module)
 
 

@@ -27,7 +27,7 @@ EPSILON = 1e-5  # of LayerNorm
 
 @dataclass(frozen=True)
 class DropoutStream:
-    """The random numbers of one pass: every dropout of the network has a number of its own.
+    """The random numbers of one pass: every dropout layer of the network has its own number.
 
     One seed is drawn per pass. In evaluation, and at rate 0, there is none.
     """

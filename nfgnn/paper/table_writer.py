@@ -70,7 +70,7 @@ def check_table_files(folder: Path, name: str, command: str, overwrite: bool) ->
 
 
 def _recorded_command(path: Path) -> str | None:
-    """Return the command that has made a Markdown or LaTeX table."""
+    """Return the command that wrote a Markdown or LaTeX table."""
     try:
         match = _COMMAND.search(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):

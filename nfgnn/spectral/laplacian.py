@@ -145,7 +145,7 @@ def scaled_laplacian(
 
     Args:
         edge_index: ``[2, num_edges]``, both directions of every edge. Repeated edges add up,
-            self-loops are dropped. An operator is returned as it is.
+            self-loops are dropped. An operator is returned unchanged.
         edge_weight: ``[num_edges]``, non-negative. If it requires a gradient, the entries of the
             operator have one, and the operator is built anew at every call.
         num_nodes: number of nodes; by default the largest index plus one.

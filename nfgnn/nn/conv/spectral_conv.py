@@ -22,7 +22,7 @@ OPERATORS = ("symmetric", "mean")
 
 
 class SpectralConv(PolynomialFilter):
-    r"""A spectral convolution that mixes channels: every order has a matrix of its own.
+    r"""A spectral convolution that mixes channels: every order has its own weight matrix.
 
     .. math:: Z = \sum_{k=0}^{K} \big(η_k ∘ X^{(k)}\big) W_k + b, \qquad X^{(k)} = p_k(M)\,X
 

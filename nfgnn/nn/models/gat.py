@@ -57,7 +57,7 @@ class GAT(NodeModel):
 
     def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """"""
-        # Attention takes the place of edge weights, so they are not used.
+        # Attention replaces edge weights, so they are ignored.
         edge_index, _ = add_remaining_self_loops(edge_index, num_nodes=x.shape[0])
         hidden = self.first(dropout(x, self.dropout, self.training), edge_index).flatten(1)
         hidden = F.dropout(F.elu(hidden + self.bias), self.dropout, self.training)

@@ -91,7 +91,7 @@ class _AttentionConv(BlockConv):
             nn.init.uniform_(self.out_weight, -bound, bound)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        # Attention takes the place of edge weights, so they are not used.
+        # Attention replaces edge weights, so they are ignored.
         operator = scaled_laplacian(edge_index, None, x.shape[0], self_loops=not self.separate)
         graph = operator.adjacency(torch.float32)
         values = linear([x], self.weight).unflatten(-1, self.source.shape)

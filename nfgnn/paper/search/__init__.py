@@ -5,7 +5,7 @@
 - :mod:`~nfgnn.paper.search.preset_search`: search the shipped presets (``nfgnn tune --presets``);
   :mod:`~nfgnn.paper.search.rounds` defines what is tried, :mod:`~nfgnn.paper.search.results` keeps
   the results, :mod:`~nfgnn.paper.search.preset_files` writes the winners.
-- :mod:`~nfgnn.paper.search.modern`: the search on the benchmarks of today;
+- :mod:`~nfgnn.paper.search.modern`: the search on recent benchmarks;
   :mod:`~nfgnn.paper.search.modern_draws` defines what is tried,
   :mod:`~nfgnn.paper.search.modern_files` writes records and winners.
 - :mod:`~nfgnn.paper.search.portfolio_report`: choose the portfolio of ``nfgnn auto``;

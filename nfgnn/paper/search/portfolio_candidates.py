@@ -26,7 +26,7 @@ from nfgnn.training import RunConfig
 from nfgnn.training.presets import GATE_KINDS, modern_tables, preset, preset_tables
 
 CANDIDATES = "portfolio_candidates.json"
-_DRAWN_FOR = "portfolio"  # in the place of a graph's name, so that draws depend on no graph
+_DRAWN_FOR = "portfolio"  # instead of a graph's name, so that draws do not depend on a graph
 _PROTOCOLS = ("full", "semi", "inductive")
 
 
@@ -129,7 +129,7 @@ def _candidates_of(model: str) -> Iterator[Candidate]:
 
 
 def _winners(model: str) -> list[Candidate]:
-    """Return the presets of a model, and its winners on the benchmarks of today."""
+    """Return the presets of a model, and its best configurations on recent benchmarks."""
     origins: dict[str, set[str]] = {}
     configs: dict[str, RunConfig] = {}
 

@@ -106,7 +106,7 @@ def run_noise(
     num_nodes: int = NODES,
     portfolio: Path | None = None,
 ) -> Iterator[NoiseOutcome]:
-    """Search every graph with so many runs, and yield what is reported.
+    """Search every graph with a number of runs, and yield the reported results.
 
     Args:
         cases: kinds of graphs.

@@ -33,11 +33,11 @@ SINGLE = "auto --single"
 PRESET_POINTS = 1.0
 DEFAULT_POINTS = 0.5
 CLOSE_PRESETS = 9
-"""Targets: so near to the preset on so many classical graphs, so near to the best default."""
+"""Targets: the margins to the preset and to the best default, and the number of graphs."""
 BUDGET_SHARE = 0.1
 FIRST_SECONDS = 30.0
 FIRST_NODES = 3000
-"""Target: an answer in so many seconds on a graph of so many nodes."""
+"""Target: the time to the first answer, and the largest graph that it applies to."""
 _TITLE = "# `nfgnn auto` on graphs that it does not know"
 
 

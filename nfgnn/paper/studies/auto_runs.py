@@ -1,7 +1,7 @@
 """Make the runs of the evaluation of ``nfgnn auto``.
 
-Jobs run in parallel processes, each on cores of its own, so that a result stands for a
-machine with so many cores.
+Jobs run in parallel processes, each on its own cores, so that a result represents a
+machine with that number of cores.
 """
 
 import contextlib

@@ -27,7 +27,7 @@ BASES: dict[str, type[Basis]] = {
 def resolve_basis(basis: str | Basis) -> Basis:
     """Return a basis by its name, such as ``"chebyshev"`` or ``"jacobi(0.5, 1)"``.
 
-    A :class:`Basis` is returned as it is.
+    A :class:`Basis` is returned unchanged.
     """
     return basis if isinstance(basis, Basis) else _basis_named(basis)
 
