@@ -17,8 +17,8 @@ def columns(items: list[str] | None) -> dict[str, Any]:
         role, _, name = item.partition("=")
         if role not in _ROLES or not name:
             raise UserError(
-                f"--column {item} is not valid: write ROLE=NAME, for example label=class, "
-                f"where ROLE is one of {', '.join(_ROLES)}{suggestion(role, _ROLES)}"
+                f"--column {item} is not valid: use ROLE=NAME, for example label=class, where "
+                f"ROLE is one of {', '.join(_ROLES)}{suggestion(role, _ROLES)}"
             )
         if role in _REPEATED:
             key = f"{role}_columns"
@@ -70,7 +70,7 @@ def settings(items: list[str] | None, **options: str | None) -> dict[str, Any]:
         key, equals, text = item.partition("=")
         if not equals or not key.strip():
             raise UserError(
-                f"--set {item} is not valid: write --set KEY=VALUE, for example --set K=5"
+                f"--set {item} is not valid: use --set KEY=VALUE, for example --set K=5"
             )
         try:
             value = tomllib.loads(f"value = {text}")["value"]

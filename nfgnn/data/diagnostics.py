@@ -109,7 +109,8 @@ def _same_nodes(data: Data, root: str | Path | None) -> list[Finding]:
             continue
         if same:
             text = (
-                f"all nodes (features, labels) are those of {other.name}: one of the two is a copy"
+                f"all nodes have the features and labels of {other.name}: one of the two graphs "
+                "is a copy"
             )
             findings.append(Finding("same_nodes", text, data.num_nodes, 1.0))
     return findings

@@ -62,9 +62,9 @@ def undirected(
         zeros = int((weight == 0).sum())
         vanishing = int((single == 0).sum()) - zeros
         if zeros:
-            notes.append(f"dropped {counted(zeros, 'edge')} of weight 0")
+            notes.append(f"dropped {counted(zeros, 'edge')} with weight 0")
         if vanishing:
-            notes.append(f"dropped {counted(vanishing, 'edge')} of a weight that is 0 in float32")
+            notes.append(f"dropped {counted(vanishing, 'edge')} whose weight is 0 in float32")
         keep &= single != 0
     if not keep.all():
         loops = int((source == target).sum())

@@ -28,7 +28,7 @@ def paired(a: Sequence[float], b: Sequence[float]) -> Comparison:
     """
     from scipy.special import stdtr
 
-    assert len(a) == len(b), "paired scores come from the same splits"
+    assert len(a) == len(b), "paired scores must come from the same splits"
     runs = len(a)
     summary = summarise([x - y for x, y in zip(a, b)])
     mean = summary["mean"]
@@ -55,7 +55,7 @@ def paired_overlapping(a: Sequence[float], b: Sequence[float], test_to_train: fl
     """
     from scipy.special import stdtr
 
-    assert len(a) == len(b), "paired scores come from the same splits"
+    assert len(a) == len(b), "paired scores must come from the same splits"
     runs = len(a)
     summary = summarise([x - y for x, y in zip(a, b)])
     if summary["std"] < 1e-12:

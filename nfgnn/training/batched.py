@@ -153,7 +153,7 @@ class BatchedTrainer(Trainer):
         for name, mask in (("train_mask", self.train_mask), ("val_mask", self.val_mask)):
             if not bool(mask.any(1).all()):
                 raise UserError(
-                    f"{name} is empty: training needs nodes to train on and nodes to validate on"
+                    f"{name} is empty: training needs both training and validation nodes"
                 )
         dtype = self.weights.dtype
         train = self.train_mask.to(dtype) / self.train_mask.sum(1, keepdim=True)

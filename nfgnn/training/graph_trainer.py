@@ -103,7 +103,5 @@ def masked_nodes(data: Data, mask: str) -> Tensor:
     # Indices, because a boolean mask would be searched again in every epoch.
     nodes: Tensor = data[mask].nonzero().flatten()
     if nodes.numel() == 0:
-        raise UserError(
-            f"{mask} is empty: training needs nodes to train on and nodes to validate on"
-        )
+        raise UserError(f"{mask} is empty: training needs both training and validation nodes")
     return nodes

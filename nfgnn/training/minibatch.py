@@ -100,7 +100,7 @@ class MinibatchTrainer(Trainer):
         for name, rows in (("train_mask", task.train), ("val_mask", task.val)):
             if rows.numel() == 0:
                 raise UserError(
-                    f"{name} is empty: training needs nodes to train on and nodes to validate on"
+                    f"{name} is empty: training needs both training and validation nodes"
                 )
         self.model = model
         self.task = task

@@ -114,7 +114,7 @@ def test_shell_completion_without_torch(typed: str, expected: set[str], tmp_path
         (["train", "karate", "--protocol", "half"], "unknown protocol 'half'"),
         (["train", "karate", "--protocol", "ful"], "did you mean full?"),
         (["train", "karate", "--protocol", "geom-gcn"], "does not come with ten fixed splits"),
-        (["train", "karate", "--set", "K"], "write --set KEY=VALUE"),
+        (["train", "karate", "--set", "K"], "use --set KEY=VALUE"),
         (
             ["train", "karate", "--set", "K=ten"],
             "K = 'ten' is not valid: it takes a whole number from 0",

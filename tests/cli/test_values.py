@@ -35,10 +35,10 @@ def test_settings_are_toml_and_bare_words_are_strings() -> None:
 @pytest.mark.parametrize(
     ("parse", "given", "message"),
     [
-        (values.columns, ["label"], "write ROLE=NAME"),
+        (values.columns, ["label"], "use ROLE=NAME"),
         (values.columns, ["lable=class"], "did you mean label"),
         (values.numbers, "a-b", "a range such as 0-9"),
-        (values.settings, ["=5"], "write --set KEY=VALUE"),
+        (values.settings, ["=5"], "use --set KEY=VALUE"),
     ],
 )
 def test_invalid_values_are_explained(parse, given, message: str) -> None:

@@ -61,7 +61,7 @@ def test_changes_are_reported() -> None:
     *_, notes = undirected(
         *as_arrays([(0, 1), (1, 0), (1, 2), (2, 1)]), 3, np.array([1.0, 1.0, 0.0, 0.0])
     )
-    assert notes == ["dropped 2 edges of weight 0"]
+    assert notes == ["dropped 2 edges with weight 0"]
 
 
 def test_node_numbers_beyond_32_bits_do_not_overflow() -> None:
@@ -87,8 +87,8 @@ def test_weights_that_vanish_in_float32_are_dropped_and_noted() -> None:
     assert edge_index.tolist() == [[0, 1], [1, 0]]
     assert weight is not None
     assert weight.tolist() == [1.0, 1.0]
-    assert "dropped 1 edge of weight 0" in notes
-    assert "dropped 1 edge of a weight that is 0 in float32" in notes
+    assert "dropped 1 edge with weight 0" in notes
+    assert "dropped 1 edge whose weight is 0 in float32" in notes
 
 
 def test_a_sum_of_weights_beyond_float32_is_refused() -> None:

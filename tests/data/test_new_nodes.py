@@ -46,4 +46,4 @@ def test_an_invalid_feature_is_refused(feature: str, graph: Data, tmp_path: Path
 def test_a_weight_that_vanishes_is_no_edge(graph: Data, tmp_path: Path) -> None:
     new = load_new_nodes(new_nodes(tmp_path / "new", "1e-300"), graph)
     assert torch.equal(new.edge_index, torch.tensor([[1], [3]]))
-    assert new.notes == ["dropped 1 edge of a weight that is 0 in float32"]
+    assert new.notes == ["dropped 1 edge whose weight is 0 in float32"]

@@ -50,7 +50,7 @@ FIXED = {
         "edge_index": torch.zeros(2, 0, dtype=torch.long)
     },
     "no features: used a constant and log(1 + degree)": {"x": None},
-    "dropped 2 edges of weight 0": {"edge_weight": torch.tensor([0.0, 0.0, 1, 1, 1, 1])},
+    "dropped 2 edges with weight 0": {"edge_weight": torch.tensor([0.0, 0.0, 1, 1, 1, 1])},
     "removed 1 unlabelled node from train, val and test": {
         "y": torch.tensor([0, 0, 1, -1]),
         "train_mask": torch.tensor([1, 0, 1, 1], dtype=torch.bool),

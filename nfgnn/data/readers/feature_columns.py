@@ -244,8 +244,8 @@ def _categories(
     if len(distinct) > MAX_CATEGORIES:
         raise UserError(
             f"{file}: column {quoted(name)} holds text with {len(distinct):,} different values, "
-            f"such as {distinct[0][:40]!r}; leave it out with --column drop={name}, or encode it "
-            f"as {len(distinct):,} features with --column category={name}."
+            f"such as {distinct[0][:40]!r}; drop it with --column drop={name}, or encode it as "
+            f"{len(distinct):,} features with --column category={name}."
         )
     return tuple(sorted(distinct))
 

@@ -74,7 +74,7 @@ class _ArrayHeader:
 def _byte_order(content: memoryview) -> str:
     mark = bytes(content[126:128])
     if mark not in (b"IM", b"MI"):
-        raise ValueError("it has no header of level 5")
+        raise ValueError("it has no MATLAB level 5 header")
     return "<" if mark == b"IM" else ">"
 
 

@@ -64,7 +64,7 @@ class AdjacencyMLP(MLP):
             self.lin_link = Linear(num_nodes, hidden_channels, bias=False)
             self.norm = nn.BatchNorm1d(hidden_channels, track_running_stats=False)
         else:
-            raise ValueError(f"link '{link}' needs num_layers of 2 or more")
+            raise ValueError(f"link '{link}' needs num_layers >= 2")
 
     def reset_parameters(self) -> None:
         super().reset_parameters()
