@@ -29,7 +29,7 @@ def read_checksums(folder: Path) -> dict[str, str]:
     path = folder / SUMS
     found = {}
     if not path.is_file():  # a pipe would be waited for
-        raise UserError(f"{path}: does not exist, or is not a file; restore it from a copy")
+        raise UserError(f"{path}: is missing, or not a file; restore it from a copy")
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

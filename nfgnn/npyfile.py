@@ -59,7 +59,7 @@ class NpyFile:
             remedy: what the user can do if it is damaged, for the message.
         """
         if not path.is_file():  # opening a named pipe would wait for ever
-            raise UserError(f"{path}: does not exist, or is not a file; {remedy}")
+            raise UserError(f"{path}: is missing, or not a file; {remedy}")
         try:
             with path.open("rb") as stream:
                 if np.lib.format.read_magic(stream) == (1, 0):

@@ -227,7 +227,7 @@ def test_a_pipe_in_place_of_a_file(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
     with pytest.raises(UserError, match=rf"{name}: is a pipe, socket or device"):
         load_dataset(tmp_path / name)
-    with pytest.raises(UserError, match=rf"{name}: does not exist, or is not a file"):
+    with pytest.raises(UserError, match=rf"{name}: is missing, or not a file"):
         NpyFile.open(tmp_path / name)
 
 

@@ -134,7 +134,7 @@ def test_a_named_pipe_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
     store, _ = made(tmp_path / "s")
     (store.path / "y.npy").unlink()
     os.mkfifo(store.path / "y.npy")
-    with pytest.raises(UserError, match=r"y\.npy: does not exist, or is not a file"):
+    with pytest.raises(UserError, match=r"y\.npy: is missing, or not a file"):
         Store.open(store.path)
 
 
