@@ -187,7 +187,7 @@ def test_results_quote_the_committed_tables() -> None:
     assert "\n".join(rows) in page
     # The README has the means of the same rows, without their intervals.
     readme = _rows((REPOSITORY / "README.md").read_text(encoding="utf-8"))
-    for name, quoted in (("nfgnn, best preset", "ours, 50 runs"), ("NFGNN in the paper", None)):
+    for name, quoted in (("nfgnn", "ours, 50 runs"), ("paper", None)):
         (means,) = [row[1:] for row in readme if row[0] == name]
         found = [row[1:] for row in _rows(page) if row[0] == (quoted or "paper's NFGNN")]
         assert means == [value.partition(" ±")[0] for value in found[0]]
