@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from nfgnn.data.external_sort import EdgeBlocks, Report, csr_on_disk
 from nfgnn.errors import UserError
@@ -14,7 +15,7 @@ from nfgnn.errors import UserError
 class LargeGraph:
     """A graph that is read in blocks of nodes and of edges.
 
-    Only labels and masks, a few bytes per node, are in memory.
+    Only labels, masks and ids that are not row numbers, a few bytes per node, are in memory.
     :func:`nfgnn.data.open_large` opens one.
     """
 
@@ -38,8 +39,8 @@ class LargeGraph:
     registered_name: str = ""
     """The data set that it was opened as; empty for a graph of the user."""
     feature_names: list[str] | None = None
-    node_ids: None = None
-    """The ids of such a graph are the numbers of its nodes."""
+    node_ids: pa.Array | None = None
+    """The users' ids of the nodes; ``None`` if they are the numbers of the nodes."""
     feature_encoding: None = None
     """All features of such a graph are numbers."""
 

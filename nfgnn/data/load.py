@@ -27,7 +27,7 @@ from nfgnn.data.readers.graph_tables import open_graph_folder, read_graph_folder
 from nfgnn.data.readers.npz import declared_bytes, open_npz, read_npz
 from nfgnn.data.readers.npz_members import check_members
 from nfgnn.data.readers.python_objects import from_frames, from_networkx, from_scipy, is_networkx
-from nfgnn.data.readers.saved_tensors import read_saved_tensors
+from nfgnn.data.readers.saved_tensors import open_saved_tensors, read_saved_tensors
 from nfgnn.data.readers.tables import estimate_bytes, find_table
 from nfgnn.data.registry import REGISTRY, Entry, canonical_name, names
 from nfgnn.data.synthetic import mixed_graph
@@ -41,6 +41,7 @@ _FILE_READERS: dict[str, Callable[[Path], Data]] = {
     ".pth": read_saved_tensors,
     ".safetensors": read_saved_tensors,
 }
+_TENSOR_FILES = (".pt", ".pth", ".safetensors")
 
 
 def load_dataset(
@@ -150,9 +151,9 @@ def open_large(
 ) -> LargeGraph | None:
     """Open a graph that is read in blocks, or return ``None`` if its format has no such reader.
 
-    Four formats have one: a folder with ``nodes`` and ``edges`` (CSV or Parquet) whose ids are the
-    row numbers, an ``.npz`` file, a folder with its arrays as ``.npy`` files, and the raw files of
-    ogbn-papers100M.
+    Five formats have one: a folder with ``nodes`` and ``edges`` (CSV or Parquet), an ``.npz`` file,
+    a folder with its arrays as ``.npy`` files, a ``.pt`` or ``.safetensors`` file without edge
+    weights, and the raw files of ogbn-papers100M.
 
     Args:
         source: as for :func:`nfgnn.data.load_dataset`.
@@ -166,6 +167,8 @@ def open_large(
         return open_graph_folder(path, _columns(options))
     if path.suffix == ".npz" and path.is_file():
         return open_npz(path)
+    if path.suffix.lower() in _TENSOR_FILES and path.is_file():
+        return open_saved_tensors(path)
     entry = REGISTRY.get(canonical_name(str(source)) or "")
     if entry is None or entry.large_reader is None:
         return None
@@ -188,6 +191,8 @@ def loaded_bytes(source: str | Path, root: str | Path | None = None) -> int:
         return sum(estimate_bytes(find_table(path, stem)) for stem in ("nodes", "edges"))
     if path.suffix == ".npz" and path.is_file():
         return 4 * max(path.stat().st_size, declared_bytes(path))
+    if path.suffix.lower() in _TENSOR_FILES and path.is_file():
+        return 4 * path.stat().st_size
     entry = REGISTRY.get(canonical_name(str(source)) or "")
     if entry is None or entry.large_reader is None or find_raw_files(entry, root) is None:
         return 0

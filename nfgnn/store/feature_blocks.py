@@ -15,6 +15,7 @@ from nfgnn.store.workspace import Workspace
 
 _SCALING = "scaling.json"
 _BYTES_PER_VALUE = 40  # while a block of rows is scaled
+_FITTED_VALUES = 2**20  # added up at a time; constant, because rounding depends on it
 
 
 def write_feature_blocks(source: Source, workspace: Workspace, memory: int, report: Report) -> None:
@@ -34,7 +35,7 @@ def write_feature_blocks(source: Source, workspace: Workspace, memory: int, repo
         return
     scaling_file.unlink(missing_ok=True)
     rows = max(1, memory // (_BYTES_PER_VALUE * source.num_features))
-    scaling = _fit_scaling(source, workspace.settings.features, rows, report)
+    scaling = _fit_scaling(source, workspace.settings.features, report)
     done = 0
     for chunk in _scaled_rows(source, scaling, rows):
         for block, (first, last) in enumerate(pairwise(workspace.plan.bounds)):
@@ -60,7 +61,7 @@ def read_scaling(workspace: Workspace) -> FeatureScaling:
     return make_scaling(content["how"], content["mean"], content["deviation"])
 
 
-def _fit_scaling(source: Source, how: str, rows: int, report: Report) -> FeatureScaling:
+def _fit_scaling(source: Source, how: str, report: Report) -> FeatureScaling:
     """Do what :meth:`FeatureScaling.fit` does; for features in blocks with sums in float64.
 
     A store is computed before any split is known. ``auto`` therefore looks at all nodes, and only
@@ -79,7 +80,7 @@ def _fit_scaling(source: Source, how: str, rows: int, report: Report) -> Feature
     nonzeros = 0
     negative = False
     done = 0
-    for block in source.features(rows):
+    for block in source.features(max(1, _FITTED_VALUES // source.num_features)):
         scaler.partial_fit(block)
         nonzeros += int(np.count_nonzero(block))
         negative |= bool((block < 0).any())

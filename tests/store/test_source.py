@@ -10,7 +10,9 @@ import pytest
 import torch
 from helpers.raw_layouts import ogb_binary
 from helpers.store_graphs import planned, small_graph, terms_in_memory, write_tables
-from pyarrow import parquet
+from pyarrow import csv, parquet
+from safetensors.torch import save_file
+from torch import Tensor
 
 from nfgnn.data import REGISTRY, load_dataset, loaded_bytes, open_large
 from nfgnn.errors import UserError
@@ -61,6 +63,70 @@ def test_npz_files_in_blocks(
     assert torch.equal(store.rows(slice(None)), terms_in_memory(data, store))
 
 
+@pytest.mark.parametrize("ending", ["pt", "safetensors"])
+def test_files_of_tensors_in_blocks(ending: str, tmp_path: Path) -> None:
+    data = small_graph()
+    content = {key: value for key, value in data.to_dict().items() if isinstance(value, Tensor)}
+    content["test_mask"] = content["test_mask"].clone()
+    path = tmp_path / f"g.{ending}"
+    if ending == "pt":
+        torch.save(content, path)
+    else:
+        save_file(content, path)
+    large = open_large(path)
+    assert large is not None
+    assert loaded_bytes(path) > 4 * 60 * 7
+    torch.testing.assert_close(np.concatenate(list(large.features(7))), data.x.numpy())
+    edges = np.concatenate([np.stack(ends) for ends in large.edges(11)], axis=1)
+    assert np.array_equal(edges, data.edge_index)
+    settings = Settings(K=3, features="raw")
+    chosen = planned(MemorySource(data), tmp_path, settings, width=3)
+    store = precompute(large, tmp_path / "s", settings, chosen=chosen)
+    assert torch.equal(store.rows(slice(None)), terms_in_memory(data, store))
+    assert torch.equal(store.labels().train_mask, data.train_mask[store.nodes])
+
+
+@pytest.mark.parametrize("change", ["weights", "sparse", "no labels"])
+def test_files_of_tensors_that_are_read_as_a_whole(change: str, tmp_path: Path) -> None:
+    data = small_graph(weighted=change == "weights")
+    content = {key: value for key, value in data.to_dict().items() if isinstance(value, Tensor)}
+    if change == "sparse":
+        content["x"] = content["x"].to_sparse_csr()
+    if change == "no labels":
+        del content["y"]
+    torch.save(content, tmp_path / "g.pt")
+    assert open_large(tmp_path / "g.pt") is None
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+@pytest.mark.parametrize("ids", ["numbers", "text"])
+def test_ids_that_are_not_row_numbers(suffix: str, ids: str, tmp_path: Path) -> None:
+    """Tables in blocks give the graph and the ids that they give in memory."""
+    folder = write_tables(tmp_path / "g", "parquet")
+    numbers = np.random.default_rng(0).permutation(1000)[:60]
+    names = numbers if ids == "numbers" else np.array([f"u{number}" for number in numbers])
+    write = parquet.write_table if suffix == "parquet" else csv.write_csv
+    for stem, columns in (("nodes", ["id"]), ("edges", ["source", "target"])):
+        file = folder / f"{stem}.parquet"
+        table = parquet.read_table(file)
+        file.unlink()
+        for name in columns:
+            renamed = pa.array(names[table[name].to_numpy()])
+            table = table.set_column(table.column_names.index(name), name, renamed)
+        write(table, folder / f"{stem}.{suffix}")
+    data = load_dataset(folder)
+    large = open_large(folder)
+    assert large is not None
+    settings = Settings(K=2, features="raw")
+    chosen = planned(MemorySource(data), tmp_path, settings, width=3)
+    store = precompute(large, tmp_path / "s", settings, chosen=chosen)
+    loaded = precompute(MemorySource(data), tmp_path / "m", settings, chosen=chosen)
+    assert torch.equal(store.rows(slice(None)), loaded.rows(slice(None)))
+    for name in ("id_text", "id_start", "id_order"):
+        file = f"{name}.npy"
+        assert (tmp_path / "s" / file).read_bytes() == (tmp_path / "m" / file).read_bytes()
+
+
 def test_raw_files_of_papers100m(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     entry = REGISTRY["ogbn-papers100m"]
@@ -85,7 +151,7 @@ def test_raw_files_of_papers100m(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"id": np.arange(60)[::-1]}, r"row 1, column 'id': the id is 59"),
+        ({"id": np.full(60, 7)}, "column 'id': the id 7 is already in row 1"),
         ({"split": np.full(60, "maybe")}, "'maybe' is not a valid split"),
     ],
 )

@@ -134,8 +134,7 @@ def find_edges(edges: pa.Table, ids: NodeIds, columns: Columns, file: str) -> np
 def open_graph_folder(folder: Path, columns: Columns) -> LargeGraph:
     """Open ``nodes`` and ``edges`` (CSV or Parquet) of a folder for reading in batches.
 
-    The ids must be the row numbers 0, 1, 2, …, because a table of all ids would not fit into
-    memory.
+    Ids that are not the row numbers 0, 1, 2, … are kept in memory, a few bytes per node.
     """
     nodes = find_table(folder, "nodes")
     edges = find_table(folder, "edges")
@@ -157,7 +156,8 @@ def open_graph_folder(folder: Path, columns: Columns) -> LargeGraph:
             first += len(block)
             yield block.numpy()
 
-    y, class_names, masks = _read_labels(nodes, columns)
+    y, class_names, masks, numbered = _read_labels(nodes, columns)
+    ids = None if numbered else _read_ids(nodes, columns)
     return LargeGraph(
         name=folder.resolve().name,
         source=str(folder.resolve()),
@@ -168,8 +168,9 @@ def open_graph_folder(folder: Path, columns: Columns) -> LargeGraph:
         y=y,
         class_names=class_names,
         masks=masks,
-        edges=lambda size: _edge_batches(edges, columns, size),
+        edges=lambda size: _edge_batches(edges, columns, size, ids),
         features=feature_batches,
+        node_ids=None if ids is None else ids.ids,
     )
 
 
@@ -203,8 +204,8 @@ def _count_features(nodes: Path, names: list[str]) -> int:
 
 def _read_labels(
     nodes: Path, columns: Columns
-) -> tuple[np.ndarray, list[str], dict[str, np.ndarray]]:
-    """Return labels, class names and masks; the ids are checked at the same time."""
+) -> tuple[np.ndarray, list[str], dict[str, np.ndarray], bool]:
+    """Return labels, class names, masks, and whether the ids are the row numbers."""
     id_column = columns.id_column
     label_column = columns.label_column
     split_column = columns.split_column
@@ -213,10 +214,10 @@ def _read_labels(
     labels: list[pa.Array] = []
     codes: list[np.ndarray] = []
     n = 0
-    text = (label_column, split_column)
-    for batch in read_batches(nodes, roles or names[:1], _BATCH, text):
-        if id_column in roles:
-            _check_row_numbers(batch[id_column], n, id_column, nodes.name)
+    numbered = True
+    for batch in read_batches(nodes, roles or names[:1], _BATCH, columns.text):
+        if id_column in roles and numbered:
+            numbered = _are_row_numbers(batch[id_column], n)
         if label_column in roles:
             labels += batch[label_column].chunks
         if split_column in roles:
@@ -228,37 +229,46 @@ def _read_labels(
         where = f"{nodes.name}, column {label_column!r}"
         y, class_names = encode_labels(pa.chunked_array(labels), where)
     masks = split_masks(np.concatenate(codes)) if codes else {}
-    return y, class_names, {key: mask & (y != UNLABELLED) for key, mask in masks.items()}
+    masks = {key: mask & (y != UNLABELLED) for key, mask in masks.items()}
+    return y, class_names, masks, numbered
 
 
-def _check_row_numbers(ids: pa.ChunkedArray, first: int, name: str, file: str) -> None:
+def _are_row_numbers(ids: pa.ChunkedArray, first: int) -> bool:
+    """Whether the ids of a batch are the numbers of its rows."""
     try:
-        correct = pc.cast(ids, pa.int64()).to_numpy() == np.arange(first, first + len(ids))
+        numbers = pc.cast(ids, pa.int64()).to_numpy()
     except (pa.ArrowException, ValueError):
-        correct = np.zeros(1, dtype=bool)
-    if not correct.all():
-        row = int(np.flatnonzero(~correct)[0])
-        raise UserError(
-            f"{file}: row {first + row + 1}, column {name!r}: the id is {ids[row].as_py()!r}; in a "
-            "graph that exceeds the memory ids must be the row numbers 0, 1, 2, …: renumber the "
-            "nodes, or allow more --memory."
-        )
+        return False
+    return np.array_equal(numbers, np.arange(first, first + len(ids)))
+
+
+def _read_ids(nodes: Path, columns: Columns) -> NodeIds:
+    chunks: list[pa.Array] = []
+    for batch in read_batches(nodes, [columns.id_column], _BATCH, columns.text):
+        chunks += batch[columns.id_column].chunks
+    return NodeIds(pa.chunked_array(chunks), columns.id_column, nodes.name)
 
 
 def _edge_batches(
-    edges: Path, columns: Columns, size: int
+    edges: Path, columns: Columns, size: int, ids: NodeIds | None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    source = columns.source_column
-    target = columns.target_column
+    """Iterate over the edges as node numbers; without ``ids`` they are row numbers."""
+    names = {"source": columns.source_column, "target": columns.target_column}
     present = column_names(edges)
-    require(present, source, edges.name, "source")
-    require(present, target, edges.name, "target")
+    for role, name in names.items():
+        require(present, name, edges.name, role)
     row = 0
-    for batch in read_batches(edges, [source, target], size):
-        yield (
-            _row_numbers(batch[source], row, source, edges.name),
-            _row_numbers(batch[target], row, target, edges.name),
-        )
+    text = () if ids is None else columns.text
+    for batch in read_batches(edges, list(names.values()), size, text):
+        ends = []
+        for name in names.values():
+            if ids is None:
+                ends.append(_row_numbers(batch[name], row, name, edges.name))
+            else:
+                end = np.empty(batch.num_rows, dtype=np.int64)
+                ids.find(batch[name], end, name, edges.name, row)
+                ends.append(end)
+        yield ends[0], ends[1]
         row += batch.num_rows
 
 

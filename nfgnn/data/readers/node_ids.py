@@ -33,18 +33,28 @@ class NodeIds:
                 f"already in row {earlier + 1}; ids must be unique ({len(repeated):,} repeated)."
             )
 
-    def find(self, column: pa.ChunkedArray, out: np.ndarray, name: str, file: str) -> None:
-        """Write the number of the node with each id of an edge's end to ``out``."""
+    def find(
+        self, column: pa.ChunkedArray, out: np.ndarray, name: str, file: str, rows_before: int = 0
+    ) -> None:
+        """Write the number of the node with each id of an edge's end to ``out``.
+
+        Args:
+            column: the ids.
+            out: receives the numbers.
+            name: name of the column, for error messages.
+            file: the file, for error messages.
+            rows_before: rows of the file before the column, for error messages.
+        """
         done = 0
         # A look-up chunk by chunk saves a copy. Hashing prepares itself anew for every call.
         by_table = self.table is not None and pa.types.is_integer(column.type)
         for chunk in column.chunks if by_table else [column.combine_chunks()]:
-            wanted = comparable(chunk, name, file, done)
+            wanted = comparable(chunk, name, file, rows_before + done)
             found = self._find(wanted)
             if len(found) and found.min() < 0:
                 row = int(np.flatnonzero(found < 0)[0])
                 raise UserError(
-                    f"{file}: row {done + row + 1}, column {name!r}: the id "
+                    f"{file}: row {rows_before + done + row + 1}, column {name!r}: the id "
                     f"{wanted[row].as_py()!r} is not in {self.file}; "
                     "add the node or remove the edge."
                 )

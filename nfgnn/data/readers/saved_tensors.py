@@ -1,19 +1,28 @@
 """A PyG graph in a file of plain tensors, which cannot run code when it is opened.
 
 ``torch.save(data.to_dict(), "graph.pt")`` or ``safetensors.torch.save_file(tensors,
-"graph.safetensors")`` write one.
+"graph.safetensors")`` write one. :func:`read_saved_tensors` reads a graph into memory,
+:func:`open_saved_tensors` reads one in blocks.
 """
 
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from torch import Tensor
 from torch_geometric.data import Data
 
+from nfgnn.data.features import find_nonfinite, nonfinite_error
+from nfgnn.data.labels import UNLABELLED, encode_labels
+from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import first_line
+from nfgnn.data.paths import files_fingerprint
 from nfgnn.errors import UserError
 
 _HOW = "save the graph with `torch.save(data.to_dict(), …)`."
@@ -21,18 +30,92 @@ _HOW = "save the graph with `torch.save(data.to_dict(), …)`."
 
 def read_saved_tensors(path: Path) -> Data:
     """Read ``.pt`` (with ``weights_only``) or ``.safetensors``."""
-    content = _safetensors(path) if path.suffix.lower() == ".safetensors" else _tensors(path)
+    return Data.from_dict(_content(path))
+
+
+def open_saved_tensors(path: Path) -> LargeGraph | None:
+    """Open a file for reading in blocks.
+
+    Returns ``None`` for a graph that can only be read as a whole: with edge weights, or without
+    dense features and labels ``[n]``.
+    """
+    content = _content(path, mapped=True)
+    x = _dense(content, "x", 2)
+    edges = _dense(content, "edge_index", 2)
+    labels = _dense(content, "y", 1)
+    if x is None or edges is None or labels is None or "edge_weight" in content:
+        return None
+    if len(edges) != 2 or edges.is_floating_point() or len(labels) != len(x):
+        return None  # reading the whole graph reports what is wrong
+    y, class_names = encode_labels(labels.numpy(), f"{path.name}, y")
+    masks: dict[str, np.ndarray] = {}
+    for key in ("train_mask", "val_mask", "test_mask"):
+        if key not in content:
+            continue
+        mask = _dense(content, key, 1)
+        if mask is None or mask.dtype != torch.bool or len(mask) != len(x):
+            return None
+        masks[key] = mask.numpy() & (y != UNLABELLED)
+    return LargeGraph(
+        name=path.stem,
+        source=str(path.resolve()),
+        fingerprint=files_fingerprint(path),
+        num_nodes=x.shape[0],
+        num_features=x.shape[1],
+        num_edges=edges.shape[1],
+        y=y,
+        class_names=class_names,
+        edges=lambda size: _edge_blocks(path, size),
+        features=lambda rows: _feature_blocks(path, rows),
+        masks=masks,
+    )
+
+
+def _dense(content: dict[str, Any], key: str, dimensions: int) -> Tensor | None:
+    """Return a dense tensor with this number of dimensions, if there is one."""
+    value = content.get(key)
+    if not isinstance(value, Tensor) or value.layout != torch.strided:
+        return None
+    return value if value.dim() == dimensions else None
+
+
+def _edge_blocks(path: Path, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    total = _content(path, mapped=True)["edge_index"].shape[1]
+    for first in range(0, total, size):
+        # The pages of a map count as memory of the process, so every block has a map of its own.
+        edges = _content(path, mapped=True)["edge_index"][:, first : first + size].long()
+        source, target = edges.clone().numpy()
+        del edges
+        yield source, target
+
+
+def _feature_blocks(path: Path, rows: int) -> Iterator[np.ndarray]:
+    total = len(_content(path, mapped=True)["x"])
+    for first in range(0, total, rows):
+        block = _content(path, mapped=True)["x"][first : first + rows].clone().float()
+        place = find_nonfinite(block)
+        if place is not None:
+            raise nonfinite_error(block[place].item(), first + place[0], place[1], path.name)
+        yield block.numpy()
+
+
+def _content(path: Path, mapped: bool = False) -> dict[str, Any]:
+    """Return what the file contains, on request as maps of the file."""
+    if path.suffix.lower() == ".safetensors":
+        content = _safetensors(path)
+    else:
+        content = _tensors(path, mapped)
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
         raise UserError(f"{path.name}: contains a {type(content).__name__}; {_HOW}")
-    return Data.from_dict(content)
+    return content
 
 
-def _tensors(path: Path) -> object:
-    _check_archive(path)
+def _tensors(path: Path, mapped: bool) -> object:
+    _check_archive(path, mapped)
     try:
         # Sparse tensors with indices out of bounds would corrupt memory later.
         with torch.sparse.check_sparse_tensor_invariants():
-            return torch.load(path, map_location="cpu", weights_only=True)
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:  # a damaged file can fail in any way
         raise UserError(
             f"{path.name}: is not a file of plain tensors ({first_line(error, 160)}); "
@@ -40,8 +123,8 @@ def _tensors(path: Path) -> object:
         ) from None
 
 
-def _check_archive(path: Path) -> None:
-    """Refuse anything but a zip archive whose members fit into memory.
+def _check_archive(path: Path, mapped: bool) -> None:
+    """Refuse anything but a zip archive whose members fit into memory, unless they are mapped.
 
     Before PyTorch 1.6 files were no archives. They can declare tensors of any size.
     """
@@ -53,7 +136,8 @@ def _check_archive(path: Path) -> None:
             f"{path.name}: is not a file of plain tensors ({first_line(error)}); no code was run; "
             f"{_HOW}"
         ) from None
-    require_memory(unpacked, path.name)
+    if not mapped:
+        require_memory(unpacked, path.name)
 
 
 def _safetensors(path: Path) -> object:
