@@ -57,8 +57,8 @@ def verdict(
     if is_gain(value.learnable, baseline.metric):
         if metric.name == "accuracy" and baseline.metric != metric:
             sentences.append(
-                f"Its accuracy does not exceed that of always predicting {majority!r}, because "
-                "most validation nodes are in this class."
+                f"Its accuracy is not clearly above that of always predicting {majority!r}, "
+                "because most validation nodes are in this class."
             )
         sentences.append(_reached(value.families, metric))
         sentences.append(_contribution("edges", value.graph_helps, metric, best.validation.nodes))
@@ -108,6 +108,12 @@ def _learned(
 ) -> str:
     metric = baseline.metric
     constant = f"always predicting {majority!r}"
+    if metric.name == "kappa":
+        return (
+            f"The best model, {best.name}, agrees with the labels more than chance does: "
+            f"{metric.title} is {metric.shown(baseline.model, 1)} on {best.validation.nodes:,} "
+            f"validation nodes, and {metric.shown(baseline.constant, 1)} for {constant}."
+        )
     if metric.name in ("roc_auc", "average_precision", "log_loss"):
         constant = "a constant prediction"
     scores = (

@@ -1,5 +1,6 @@
 """``nfgnn auto``: find the best model for a graph."""
 
+import shlex
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
@@ -188,6 +189,7 @@ def _print_result(result: "AutoResult", page: Path) -> None:
     output.print(text.cost, highlight=False)
     lines = {
         "best model": text.model,
+        "predict": f"nfgnn predict {shlex.quote(str(page.parent))} -o predictions.csv",
         "train again": result.command,
         "run folder": str(page.parent),
         "figure": str(page.parent / "run.png"),

@@ -189,6 +189,9 @@ def _print_card(card: dict[str, Any]) -> None:
     for note in card["notes"]:
         output.print(f"note: {note}", highlight=False)
     for finding in card["findings"]:
+        # The table and the notes have these counts already.
+        if finding["kind"] in ("isolated", "unlabelled"):
+            continue
         output.print(f"found: {finding['text']}", highlight=False)
 
 

@@ -65,7 +65,7 @@ def train(
         typer.Option(
             metavar="PRESET",
             help="Hyper-parameters to start from: best, paper, none, or a file written by "
-            "`nfgnn tune` (FILE.toml), which also sets the model.",
+            "`nfgnn tune` or `nfgnn auto` (FILE.toml), which also sets the model.",
             callback=options.validate_preset,
             autocompletion=options.PRESETS.complete,
             rich_help_panel=options.MODEL,

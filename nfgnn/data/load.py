@@ -267,7 +267,8 @@ def _load_path(
     if not path.is_dir() and suffix not in _FILE_READERS:
         raise UserError(
             f"{path}: graphs are read from a folder with nodes.csv and edges.csv (or "
-            f".parquet), or from a {', '.join(_FILE_READERS)} file."
+            f".parquet), or from a {', '.join(_FILE_READERS)} file. Put tables into a folder under "
+            "these names, and pass the folder."
         )
     if not path.is_dir():
         require_regular_file(path)

@@ -281,7 +281,8 @@ def _require_two_classes(y: Tensor, where: str) -> None:
 
 def _no_labels(where: str) -> UserError:
     return UserError(
-        f"{where}: no node has a label (-1 and empty mean unlabelled); training needs labels."
+        f"{where}: no node has a label (-1 and empty mean unlabelled); training needs labels. If "
+        "the column of labels has another name, pass --column label=NAME."
     )
 
 

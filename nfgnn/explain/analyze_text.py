@@ -388,4 +388,6 @@ def _percent(value: float | None) -> str:
         return "an undefined share"
     if 0 < value < 0.005:
         return "less than 1 %"
+    if 0.995 <= value < 1:
+        return "more than 99 %"
     return f"{100 * value:.0f} %"

@@ -89,7 +89,9 @@ def _score_bars(result: AutoResult, metric: Metric) -> list[Bar]:
     bars = []
     if result.test is not None:
         bars.append(Bar(result.best.name, result.test.value, _COLOURS[result.best.family]))
-    if result.ensemble_test is not None:
+    # An ensemble of one model is that model.
+    has_ensemble = result.ensemble is not None and len(result.ensemble.members) > 1
+    if has_ensemble and result.ensemble_test is not None:
         bars.append(Bar("ensemble", result.ensemble_test.value, "all"))
     if bars:
         bars.append(Bar("constant", result.majority.get(f"test_{metric.name}"), "constant"))

@@ -187,10 +187,10 @@ def test_classes_are_told_apart_below_the_score_of_the_majority() -> None:
     scored = ScoredNodes((torch.arange(n),), (y,), len(CLASSES))
     value = graph_value(validation({"GCN": (BOTH, [rows])}, scored), ring(n), y, CLASSES)
     assert value.sentences[0] == (
-        "The best model, GCN, scores 44.4 %; always predicting 'a' scores 0.0 % (Cohen's kappa on "
-        "200 validation nodes)."
+        "The best model, GCN, agrees with the labels more than chance does: Cohen's kappa is "
+        "44.4 % on 200 validation nodes, and 0.0 % for always predicting 'a'."
     )
-    assert value.sentences[1].startswith("Its accuracy does not exceed that of always")
+    assert value.sentences[1].startswith("Its accuracy is not clearly above that of always")
 
 
 def test_predicting_the_majority_for_every_node_is_nothing_learned() -> None:

@@ -119,6 +119,15 @@ def test_many_categories_have_to_be_declared() -> None:
     assert len(encode({"who": names[:-1]}).names) == MAX_CATEGORIES
 
 
+def test_dates_in_another_format_are_recognised() -> None:
+    days = [f"{1 + i % 28:02}.{1 + i // 28:02}.2024" for i in range(MAX_CATEGORIES + 1)]
+    with pytest.raises(UserError, match=r"write dates as 2024-05-31"):
+        encode({"joined": days})
+    with pytest.raises(UserError) as caught:
+        encode({"who": [f"name {i}" for i in range(MAX_CATEGORIES + 1)]})
+    assert "dates" not in str(caught.value)
+
+
 def test_a_declared_category_may_be_a_number() -> None:
     encoded = encode({"zip": [10115, 80331, 10115]}, ("zip",))
     assert encoded.names == ["zip=10115", "zip=80331"]

@@ -70,6 +70,15 @@ def test_splits_and_weights(tmp_path: Path) -> None:
     assert data.edge_weight.tolist() == [3, 3, 1, 1]
 
 
+def test_columns_of_edges_that_are_not_read_are_noted(tmp_path: Path) -> None:
+    edges = "source,target,amount\n1,2,5\n"
+    path = folder(tmp_path, "id,label,a\n1,0,1\n2,1,2\n", edges)
+    note = "ignored 1 column of edges.csv: amount; --column weight=NAME uses one as the edge weight"
+    assert note in load_dataset(path).notes
+    notes = load_dataset(path, weight_column="amount").notes
+    assert not any(text.startswith("ignored") for text in notes)
+
+
 def test_other_column_names(tmp_path: Path) -> None:
     nodes = NODES.replace("id,label,a", "name,colour,a")
     edges = EDGES.replace("source,target", "from,to")
@@ -169,8 +178,8 @@ def test_a_missing_or_double_file_is_named(tmp_path: Path) -> None:
     (path / "edges.parquet").touch()
     with pytest.raises(UserError, match=r"both edges\.parquet and edges\.csv"):
         load_dataset(path)
-    (path / "nodes.csv").unlink()
-    with pytest.raises(UserError, match=r"there is no nodes\.csv or nodes\.parquet"):
+    (path / "nodes.csv").rename(path / "customers.csv")
+    with pytest.raises(UserError, match=r"there is no nodes\.csv.*rename one of customers\.csv"):
         load_dataset(path)
 
 

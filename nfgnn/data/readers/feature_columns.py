@@ -12,6 +12,7 @@ stored with a trained model, so that new rows get the same features.
   text, unless the user declares the column as categorical.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -35,6 +36,7 @@ MAX_CATEGORIES = 50
 _MISSING_TEXT = pa.array(sorted({*MISSING, "?"}))
 _MICROSECONDS_PER_DAY = 86_400_000_000
 _BLOCK = 4096  # rows
+_OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")  # not read as a date
 _SHOWN = 8  # columns
 
 
@@ -242,10 +244,11 @@ def _categories(
     if occurrences[numeric].sum() > 0.5 * occurrences.sum():
         return None
     if len(distinct) > MAX_CATEGORIES:
+        as_date = "write dates as 2024-05-31, " if _OTHER_DATE.match(distinct[0]) else ""
         raise UserError(
             f"{file}: column {quoted(name)} holds text with {len(distinct):,} different values, "
-            f"such as {distinct[0][:40]!r}; drop it with --column drop={name}, or encode it as "
-            f"{len(distinct):,} features with --column category={name}."
+            f"such as {distinct[0][:40]!r}; {as_date}drop it with --column drop={name}, or encode "
+            f"it as {len(distinct):,} features with --column category={name}."
         )
     return tuple(sorted(distinct))
 

@@ -19,6 +19,7 @@ from torch_geometric.data import Data
 from nfgnn.data.features import find_nonfinite, nonfinite_error
 from nfgnn.data.labels import UNLABELLED, encode_labels
 from nfgnn.data.large_graph import LargeGraph
+from nfgnn.data.messages import counted, few
 from nfgnn.data.paths import files_fingerprint
 from nfgnn.data.problems import Problems
 from nfgnn.data.readers.columns import (
@@ -114,7 +115,20 @@ def graph_from_tables(
         if weight is not None:
             data.edge_weight = numbers(weight, columns.weight_column, edges_file, "weight")
     problems.raise_all()
+    data.notes = [*data.get("notes", []), *_ignored_columns(edges, columns, edges_file)]
     return data
+
+
+def _ignored_columns(edges: pa.Table, columns: Columns, file: str) -> list[str]:
+    """Return a note about columns of the edges that are not read, such as amounts."""
+    used = {columns.source_column, columns.target_column, columns.weight_column}
+    ignored = [name for name in edges.column_names if name not in used]
+    if not ignored:
+        return []
+    note = f"ignored {counted(len(ignored), 'column')} of {file}: {few(ignored)}"
+    if columns.weight_column not in edges.column_names:
+        note += "; --column weight=NAME uses one as the edge weight"
+    return [note]
 
 
 def find_edges(edges: pa.Table, ids: NodeIds, columns: Columns, file: str) -> np.ndarray:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from nfgnn.data.memory import require_memory
-from nfgnn.data.messages import first_line
+from nfgnn.data.messages import few, first_line
 from nfgnn.errors import UserError, system_error
 
 ENDINGS = (".parquet", ".csv", ".tsv")
@@ -26,10 +26,13 @@ def find_table(folder: Path, stem: str) -> Path:
     candidates = [folder / f"{stem}{ending}" for ending in ENDINGS]
     found = [path for path in candidates if path.is_file()]
     if not found:
+        tables = [path for path in sorted(folder.glob("*")) if path.suffix in ENDINGS]
+        others = [path.name for path in tables if path.stem not in ("nodes", "edges")]
+        fix = f"rename one of {few(others)}" if others else "create it"
         raise UserError(
-            f"{folder}: there is no {stem}.csv or {stem}.parquet; create it: a graph is a folder "
+            f"{folder}: there is no {stem}.csv or {stem}.parquet; {fix}: a graph is a folder "
             "with nodes.csv (columns id, label and features) and edges.csv (columns source, "
-            "target)."
+            "target). The option --column accepts other names of columns."
         )
     if len(found) > 1:
         raise UserError(
