@@ -48,7 +48,7 @@ def test_the_card_of_one(call: Call, data_root: Path) -> None:
     assert isinstance(card["label_informativeness"], float)
     assert "same_nodes" in [finding["kind"] for finding in card["findings"]]
     status, out, _ = call("datasets", "cornell", "--root", str(data_root))
-    assert "those of texas" in " ".join(out.split())
+    assert "labels of texas" in " ".join(out.split())
 
 
 def test_what_is_undefined_is_null(call: Call) -> None:
