@@ -176,8 +176,10 @@ def _print_card(card: dict[str, Any]) -> None:
 
     output = console()
     table = Table(title=card["name"], show_header=False)
-    for key in (*_SIZES, "isolated", "unlabelled"):
+    for key in _SIZES:
         table.add_row(key, f"{card[key]:,}")
+    for key in ("isolated", "unlabelled"):
+        table.add_row(f"{key} nodes", f"{card[key]:,}")
     for key, value in card["homophily"].items():
         table.add_row(f"{key.replace('_', '-')} homophily", _number(value))
     table.add_row("label informativeness", _number(card["label_informativeness"]))
@@ -188,6 +190,8 @@ def _print_card(card: dict[str, Any]) -> None:
     output.print(table)
     for note in card["notes"]:
         output.print(f"note: {note}", highlight=False)
+    if not card["classes"]:
+        output.print("found: no labels; --column label=NAME names their column", highlight=False)
     for finding in card["findings"]:
         # The table and the notes have these counts already.
         if finding["kind"] in ("isolated", "unlabelled"):

@@ -188,7 +188,8 @@ def _cost_sentence(result: AutoResult, models: str) -> str:
     if result.best.splits > 1:
         text += (
             " Because there are few validation nodes, the best models are compared by their mean "
-            f"score over {result.best.splits} splits into training and validation nodes."
+            f"score over {result.best.splits} splits into training and validation nodes. Models "
+            "with fewer splits are less certain, so they may rank below models with a lower score."
         )
     elif result.validation_splits > 1:
         text += (

@@ -70,6 +70,10 @@ def test_template_and_other_column_names(call: Call) -> None:
         )[0]
         == 0
     )
+    # Without the option, the column of labels is a feature.
+    status, out, _ = call("datasets", "mine")
+    assert status == 0
+    assert "found: no labels; --column label=NAME" in out
     status, out, err = call("datasets", "mine", "--column", "nonsense")
     assert (status, out) == (2, "")
     assert "--column nonsense" in err

@@ -50,7 +50,7 @@ def test_a_clean_graph_has_no_findings() -> None:
 
 def test_cornell_has_the_nodes_of_texas(data_root: Path) -> None:
     assert (
-        "those of texas" in found(load_dataset("cornell", data_root), data_root)["same_nodes"].text
+        "labels of texas" in found(load_dataset("cornell", data_root), data_root)["same_nodes"].text
     )
     assert "same_nodes" not in found(load_dataset("cornell-genuine", data_root), data_root)
 
@@ -61,7 +61,7 @@ def test_a_users_copy_is_recognised_whatever_its_order(data_root: Path) -> None:
     mine = check_graph(
         Data(x=texas.x.to_dense()[order], y=texas.y[order], edge_index=torch.tensor([[0], [1]]))
     )
-    assert any("those of texas" in finding.text for finding in diagnose(mine, data_root))
+    assert any("labels of texas" in finding.text for finding in diagnose(mine, data_root))
 
 
 @pytest.mark.parametrize(("name", "share"), [("chameleon", 0.567), ("squirrel", 0.495)])
