@@ -115,7 +115,7 @@ def load_new_nodes(folder: str | Path, graph: Data | ExistingNodes, **options: A
 def _mentioned_nodes(
     edges: pa.Table, columns: Columns, graph: ExistingNodes, file: str
 ) -> tuple[pa.Array, np.ndarray]:
-    """Return the ids and the numbers of the existing nodes that have an edge here."""
+    """Return the ids and the numbers of the existing nodes that have an edge here, in order."""
     texts = []
     for name in (columns.source_column, columns.target_column):
         if name in edges.column_names:
@@ -124,6 +124,7 @@ def _mentioned_nodes(
     mentioned = pc.unique(pa.chunked_array(texts, pa.string()))
     found = graph.find(mentioned.to_pylist())
     known = np.flatnonzero(found >= 0)
+    known = known[np.argsort(found[known])]
     return mentioned.take(pa.array(known)), found[known].astype(np.int64)
 
 
