@@ -1,6 +1,7 @@
 r"""The normalised adjacency matrix :math:`\hat A = D^{-1/2} A D^{-1/2}` on disk."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +30,8 @@ class DiskLaplacian:
 
     The folder holds ``indptr.npy`` (int64), ``indices.npy`` (int32), ``scale.npy``
     (:math:`D^{-1/2}`, float64) and, for weighted graphs, ``weight.npy``. The values of an
-    unweighted graph are not stored: they are products :math:`d_i^{-1/2} d_j^{-1/2}`, which are
-    computed when they are needed and rounded as in memory.
+    unweighted graph are products :math:`d_i^{-1/2} d_j^{-1/2}`, which are computed when they are
+    needed and rounded as in memory. Many products read them from ``values.npy`` instead (float32).
 
     Args:
         folder: where the files are.
@@ -69,27 +70,54 @@ class DiskLaplacian:
             lambda_max,
         )
 
+    def write_values(self) -> None:
+        """Write ``values.npy`` for products that stream the operator, unless it exists."""
+        if self._file("values").is_file():
+            return
+        partial = self.folder / "values.part"
+        with NpyFile.open(self._file("indices")) as indices:
+            shape = indices.shape
+        written = 0
+        with NpyFile.create(partial, np.float32, shape) as file:
+            for rows in self.row_blocks():
+                values = rows.matrix.values().numpy()
+                file.write(written, values)
+                written += len(values)
+            file.finish()
+        partial.replace(self._file("values"))
+
     def row_blocks(self) -> Iterator[RowBlock]:
         """Yield all rows in blocks of at most ``block_entries`` entries.
 
-        A row with more entries is a block of its own.
+        A row with more entries is a block of its own. A block is valid until the next one is
+        requested, because all of them are read into the same buffers: new ones would be returned
+        to the system and cleared by it for every block.
         """
-        scale = self._read("scale")
-        n = scale.numel()
-        for chunk in range(0, n, _ROWS):
-            bounds = self._read("indptr", chunk, min(chunk + _ROWS, n) + 1).numpy()
-            for first, last in _row_ranges(bounds, self.block_entries):
-                start = int(bounds[first])
-                stop = int(bounds[last])
-                indptr = torch.from_numpy((bounds[first : last + 1] - start).astype(np.int32))
-                indices = self._read("indices", start, stop)
-                weight = self._read("weight", start, stop) if self._weighted else None
-                row_scale = scale[chunk + first : chunk + last]
-                values = normalised(indptr, indices, weight, row_scale, scale).float()
-                matrix = torch.sparse_csr_tensor(
-                    indptr, indices, values, (last - first, n), check_invariants=False
-                )
-                yield RowBlock(chunk + first, chunk + last, matrix)
+        stored = self._file("values").is_file()
+        scale = torch.empty(0, dtype=torch.float64) if stored else self._read("scale")
+        with ExitStack() as files:
+            pointers = files.enter_context(NpyFile.open(self._file("indptr")))
+            columns = _Reader(files.enter_context(NpyFile.open(self._file("indices"))))
+            if stored:
+                entries = _Reader(files.enter_context(NpyFile.open(self._file("values"))))
+            n = len(pointers) - 1
+            for chunk in range(0, n, _ROWS):
+                bounds = pointers.read(chunk, min(chunk + _ROWS, n) + 1)
+                for first, last in _row_ranges(bounds, self.block_entries):
+                    start = int(bounds[first])
+                    stop = int(bounds[last])
+                    indptr = torch.from_numpy((bounds[first : last + 1] - start).astype(np.int32))
+                    indices = columns.read(start, stop)
+                    if stored:
+                        values = entries.read(start, stop)
+                    else:
+                        weight = self._read("weight", start, stop) if self._weighted else None
+                        row_scale = scale[chunk + first : chunk + last]
+                        values = normalised(indptr, indices, weight, row_scale, scale).float()
+                    matrix = torch.sparse_csr_tensor(
+                        indptr, indices, values, (last - first, n), check_invariants=False
+                    )
+                    yield RowBlock(chunk + first, chunk + last, matrix)
 
     @property
     def _weighted(self) -> bool:
@@ -101,6 +129,20 @@ class DiskLaplacian:
     def _read(self, name: str, first: int = 0, last: int | None = None) -> Tensor:
         with NpyFile.open(self._file(name)) as file:
             return torch.from_numpy(file.read(first, len(file) if last is None else last))
+
+
+class _Reader:
+    """Read ranges of a file into one buffer, which grows to the largest range."""
+
+    def __init__(self, file: NpyFile) -> None:
+        self._file = file
+        self._buffer = np.empty(0, file.dtype)
+
+    def read(self, first: int, last: int) -> Tensor:
+        """Return a range, which is valid until the next one is read."""
+        if last - first > len(self._buffer):
+            self._buffer = np.empty(last - first, self._file.dtype)
+        return torch.from_numpy(self._file.read(first, last, out=self._buffer))
 
 
 def _row_ranges(bounds: np.ndarray, entries: int) -> Iterator[tuple[int, int]]:

@@ -36,7 +36,7 @@ class Speed:
             return entries * (4 + 4 * width) / _DEVICE_BANDWIDTH
         seconds = entries * (self.entry + width * self.gather)
         if cut == "streamed":
-            seconds += entries * self.normalise + (4 * entries + 12 * nodes * width) * self.disk
+            seconds += (8 * entries + 12 * nodes * width) * self.disk
         return seconds
 
     def rest(self, entries: int, read: int, written: int) -> float:

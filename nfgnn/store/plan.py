@@ -6,10 +6,10 @@ rows for every product, or ``device`` in GPU memory. :mod:`nfgnn.store.memory_bu
 width that fits with each cut; the plan takes the cut that needs the least time.
 
 With n nodes, m entries of the adjacency matrix, f features and r stored rows, each of the f/w
-blocks needs K products. A streamed product moves 4m bytes for the operator and 12nw for three terms
-between disk and memory, the others nothing. The disk holds the graph (4m + 16n bytes), the features
-(4nf) and the terms (r (K + 1) f values), which exist twice while rows are assembled. A sketch of s
-columns adds one pass over the operator (4m + 16n bytes) and r s values.
+blocks needs K products. A streamed product moves 8m bytes for the operator and 12nw for three terms
+between disk and memory, the others nothing. The disk holds the graph (4m + 16n bytes; 8m + 16n to
+stream it), the features (4nf) and the terms (r (K + 1) f values), which exist twice while rows are
+assembled. A sketch of s columns adds one pass over the operator (4m + 16n bytes) and r s values.
 """
 
 import shutil
@@ -22,6 +22,8 @@ from nfgnn.errors import UserError
 from nfgnn.store.file_format import DTYPES
 from nfgnn.store.machine_speed import NOMINAL, Speed, existing_parent
 from nfgnn.store.memory_budget import MemoryBudget
+
+_VECTOR = 4  # columns that the processor computes at a time
 
 
 @dataclass(frozen=True)
@@ -142,10 +144,12 @@ def make_plan(
     if sketch:
         read += 4 * m + 16 * n
     scratch = 0
+    preparing = 0.0
     if cut == "streamed":
-        read += products * (4 * m + 8 * n * width)
-        written += settings.K * 4 * n * f
-        scratch = 12 * n * width
+        read += 4 * m + products * (8 * m + 8 * n * width)
+        written += 4 * m + settings.K * 4 * n * f
+        scratch = 4 * m + 12 * n * width
+        preparing = m * speed.normalise
     else:
         read += blocks * graph
     sorting = 12 * m + 8 * n
@@ -166,7 +170,9 @@ def make_plan(
         store_bytes=terms + sketch,
         read_bytes=read,
         written_bytes=written,
-        seconds=products * speed.product(m, n, width, cut) + speed.rest(m, read, written),
+        seconds=preparing
+        + settings.K * _product_seconds(speed, budget, f, width, cut)
+        + speed.rest(m, read, written),
         free_bytes=shutil.disk_usage(existing_parent(out)).free,
         graph_bytes=kept,
         part_bytes=part_bytes,
@@ -186,17 +192,36 @@ def _choose_cut(budget: MemoryBudget, features: int, parts: int) -> tuple[str, i
         )
 
     def seconds(cut: str) -> float:
-        width = widths[cut]
-        product = NOMINAL.product(budget.num_entries, budget.num_nodes, width, cut)
-        return _ceil_div(features, width) * product
+        return _product_seconds(NOMINAL, budget, features, widths[cut], cut)
 
     best = min(widths, key=seconds)
     return best, widths[best]
 
 
+def _product_seconds(
+    speed: Speed, budget: MemoryBudget, features: int, width: int, cut: str
+) -> float:
+    """Return the seconds of one product for every block; the last block may be narrower."""
+    seconds = 0.0
+    for first in range(0, features, width):
+        columns = min(width, features - first)
+        seconds += speed.product(budget.num_entries, budget.num_nodes, columns, cut)
+    return seconds
+
+
 def _even_width(features: int, width: int) -> int:
-    """Return the smallest width that needs no more blocks than ``width``."""
-    return _ceil_div(features, _ceil_div(features, min(width, features)))
+    """Return a width of at most ``width`` that divides the features evenly.
+
+    Several blocks have a multiple of 4 columns, because a product with 7 columns takes longer than
+    one with 8.
+    """
+    if width >= features:
+        return features
+    if width < _VECTOR:
+        return _ceil_div(features, _ceil_div(features, width))
+    widest = width // _VECTOR
+    blocks = _ceil_div(features, widest * _VECTOR)
+    return _VECTOR * _ceil_div(features, blocks * _VECTOR)
 
 
 def _ceil_div(a: int, b: int) -> int:

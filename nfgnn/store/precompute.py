@@ -136,6 +136,8 @@ def _precompute(job: _Job, folder: Path, overwrite: bool) -> Store:
         )
         DiskLaplacian(workspace.graph).write_scale()
         write_sketch(workspace, job.report)
+        if workspace.plan.cut == "streamed":
+            DiskLaplacian(workspace.graph, workspace.plan.stream_entries).write_values()
         write_feature_blocks(source, workspace, int(_SCALING_SHARE * memory), job.report)
         job.executor.run(workspace, job.report)
     return _finish(source, workspace, folder, job.report)

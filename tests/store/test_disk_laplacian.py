@@ -25,19 +25,25 @@ def test_load_returns_the_operator_in_memory(weighted: bool, tmp_path: Path) -> 
 
 
 @weighted_or_not
+@pytest.mark.parametrize("stored", [False, True])
 @pytest.mark.parametrize("entries", [1, 37, 10_000])
 def test_row_blocks_are_the_rows_of_the_matrix(
-    weighted: bool, entries: int, tmp_path: Path
+    weighted: bool, stored: bool, entries: int, tmp_path: Path
 ) -> None:
     data = small_graph(weighted=weighted)
     write_graph(data, tmp_path)
     operator = scaled_laplacian(data.edge_index, data.get("edge_weight"), data.num_nodes)
-    blocks = list(DiskLaplacian(tmp_path, entries).row_blocks())
-    assert [block.first for block in blocks] == [0, *(block.last for block in blocks[:-1])]
-    for block in blocks:
+    if stored:
+        DiskLaplacian(tmp_path, 50).write_values()
+        (tmp_path / "scale.npy").unlink()  # the values are not computed again
+    found = []
+    expected_first = 0
+    for block in DiskLaplacian(tmp_path, entries).row_blocks():
+        assert block.first == expected_first
         assert block.matrix.values().numel() <= entries or block.last == block.first + 1
-    found = torch.cat([block.matrix.to_dense() for block in blocks])
-    assert torch.equal(found, operator.adjacency(torch.float32).tensor.to_dense())
+        found.append(block.matrix.to_dense())
+        expected_first = block.last
+    assert torch.equal(torch.cat(found), operator.adjacency(torch.float32).tensor.to_dense())
 
 
 def test_scale_is_computed_from_the_degrees(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_the_measured_speed_does_not_change_the_cut(tmp_path: Path) -> None:
             for disk in (1e-10, 1e-7):
                 speed = Speed(gather, entry, 1e-8, 7e-8, disk)
                 plans.append(make_plan(*SIZE, settings, base=6 * 10**8, speed=speed, out=tmp_path))
-    assert {(plan.cut, plan.width) for plan in plans} == {("resident", 13)}
+    assert {(plan.cut, plan.width) for plan in plans} == {("resident", 12)}
     assert len({plan.seconds for plan in plans}) > 1
 
 
@@ -42,6 +42,19 @@ def test_work_is_divided_into_parts_of_equal_width(tmp_path: Path) -> None:
     )
     assert (plan.blocks, plan.width, plan.products) == (16, 4, 48)
     assert plan.summary()["products"] == 48
+
+
+def test_several_blocks_have_a_multiple_of_four_columns(tmp_path: Path) -> None:
+    widths = set()
+    for features in (5, 64, 100):
+        for memory in np.linspace(7.5e8, 3e9, 40).astype(int).tolist():
+            settings = Settings(memory=memory)
+            size = (SIZE[0], SIZE[1], features, SIZE[3])
+            plan = make_plan(*size, settings, base=3 * 10**8, speed=SPEED, out=tmp_path)
+            assert plan.memory_bytes <= memory
+            assert plan.width % 4 == 0 or plan.width < 4 or plan.blocks == 1
+            widths.add(plan.width)
+    assert {3, 4, 5, 8, 12} <= widths
 
 
 def test_too_little_memory_is_reported_with_the_amount_that_suffices(tmp_path: Path) -> None:
