@@ -191,7 +191,7 @@ def test_models_without_enough_memory_are_left_out(
 
 def test_a_search_without_a_model_says_why(tmp_path: Path) -> None:
     text = '[[configuration]]\nmodel = "GCN"\nlr = 1e30\nepochs = 3\n'
-    with pytest.raises(UserError, match=r"no model could be trained: GCN: .*lower the learning"):
+    with pytest.raises(UserError, match=r"no model could be trained: GCN: .*reduce the learning"):
         search(tmp_path / "bad", Budget(None, 1), text)
 
 

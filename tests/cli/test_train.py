@@ -57,7 +57,7 @@ def test_a_graph_without_preset_is_trained_with_the_first_entry_of_the_portfolio
         == replace(first, training=replace(first.training, epochs=2, select="loss")).to_dict()
     )
     assert f"karate has no preset: training {first.model}" in err
-    assert "`nfgnn auto karate` compares models" in err
+    assert "`nfgnn auto karate` to compare models" in err
     # The model and the preset of the user, the preset of a graph, and settings of NFGNN alone.
     config, err = train("karate", "--model", "NFGNN")
     assert (

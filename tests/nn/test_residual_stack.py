@@ -129,7 +129,7 @@ def test_half_precision_trains_almost_as_float32() -> None:
 
 def test_models_without_half_precision_refuse_it() -> None:
     config = RunConfig.resolve("GCN", {"precision": "bfloat16"}, None, None, "none")
-    with pytest.raises(UserError, match="float32 only"):
+    with pytest.raises(UserError, match="supports only float32"):
         config.build(5, 2)
 
 

@@ -70,7 +70,7 @@ def test_a_small_disk_that_is_full(server: Server, tmp_path: Path) -> None:
         full = server.run(command, disk)
         assert full.status == 2
         assert full.problem() is None
-        assert "no space left" in full.output.lower()
+        assert "no space is left" in full.output.lower()
         assert not (disk / "run").exists()
         subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
         assert server.run(command, disk).status == 0

@@ -130,8 +130,8 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
         ({"features": "l2"}, "features = 'l2' is not valid: it takes one of auto"),
         ({"preset": "good"}, "unknown preset 'good'"),
         ({"device": "toaster"}, "unknown device 'toaster'"),
-        ({"weight_decay": 1e300, "epochs": 5}, r"lower .* the weight decay \(weight_decay"),
-        ({"lr": 1e38, "epochs": 5}, r"lower the learning rates \(lr, filter_lr\)"),
+        ({"weight_decay": 1e300, "epochs": 5}, r"reduce .* the weight decay \(weight_decay"),
+        ({"lr": 1e38, "epochs": 5}, r"reduce the learning rates \(lr, filter_lr\)"),
     ],
 )
 def test_wrong_settings_are_said_in_a_sentence(data: Data, settings, message) -> None:

@@ -16,7 +16,7 @@ def test_the_best_epoch_is_the_first_of_least_loss() -> None:
 
 def test_a_run_without_a_finite_loss_has_diverged() -> None:
     History(val_loss=[math.nan, 1.0, math.inf]).raise_if_diverged()
-    with pytest.raises(DivergedError, match="lower the learning rates"):
+    with pytest.raises(DivergedError, match="reduce the learning rates"):
         History(val_loss=[math.nan, math.inf]).raise_if_diverged()
 
 

@@ -95,7 +95,7 @@ def test_number_of_threads_is_left_as_it_was(data: Data) -> None:
 
 
 def test_training_that_cannot_succeed_is_refused(data: Data) -> None:
-    with pytest.raises(UserError, match="lower the learning rates"):
+    with pytest.raises(UserError, match="reduce the learning rates"):
         fit(NFGNN(data.num_features, data.num_classes), data, TrainingConfig(epochs=3, lr=1e30))
     data.val_mask = torch.zeros_like(data.val_mask)
     with pytest.raises(UserError, match="val_mask is empty"):
