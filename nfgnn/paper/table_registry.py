@@ -265,7 +265,7 @@ TABLES: dict[str, TableSpec] = {
         select="auto",
     ),
     "modern": TableSpec(
-        title="The benchmarks of today, on their official splits and by their official metrics",
+        title="Newer benchmarks, on their official splits and by their official metrics",
         columns=tuple(
             column
             for protocol, datasets in _MODERN_GRAPHS

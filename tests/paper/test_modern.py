@@ -1,4 +1,4 @@
-"""The search on the benchmarks of today: it selects by validation nodes and resumes."""
+"""The search on the newer benchmarks: it selects by validation nodes and resumes."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The draws of the search on the benchmarks of today."""
+"""The draws of the search on the newer benchmarks."""
 
 from collections.abc import Sequence
 from itertools import combinations

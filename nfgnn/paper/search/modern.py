@@ -1,4 +1,4 @@
-"""The search on the benchmarks of today, and the runs of the table ``modern``.
+"""The search on the newer benchmarks, and the runs of the table ``modern``.
 
 Every model gets the same number of draws (:mod:`~nfgnn.paper.search.modern_draws`) on every graph.
 A draw is trained on the official splits 0 and 1 with little patience. The best draws, the

@@ -1,4 +1,4 @@
-"""The configurations that the search on the benchmarks of today tries.
+"""The configurations that the search on the newer benchmarks tries.
 
 Every model gets the same number of draws. Settings that matter most take their values in turn, so
 that a few draws cover them: the depth from structure to structure, and learning rate, dropout and

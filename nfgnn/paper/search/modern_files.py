@@ -1,4 +1,4 @@
-"""The files of the search on the benchmarks of today: records, presets and a summary."""
+"""The files of the search on the newer benchmarks: records, presets and a summary."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from nfgnn.training import Records, export_records, open_records, presets
 
 SEARCH_RECORDS = "modern-search"
 _HEAD = (
-    "# Winners of the search on the benchmarks of today: nfgnn/paper/search/modern.py writes this "
+    "# Winners of the search on the newer benchmarks: nfgnn/paper/search/modern.py writes this "
     "file.\n"
 )
 
@@ -120,7 +120,7 @@ def modern_summary(winners: Sequence[Winner]) -> str:
     return "\n".join(lines) + "\n"
 
 
-_SUMMARY = """# The search on the benchmarks of today
+_SUMMARY = """# The search on the newer benchmarks
 
 Every model has the same number of draws on a graph. A draw is trained on the official splits 0 and
 1 (seeds 0 and 1 under `full`) with little patience, the best two with more patience on the splits 0

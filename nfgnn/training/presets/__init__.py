@@ -10,7 +10,7 @@ tables exist under ``[paper]``. Later tables override earlier ones. ``paper_like
 the tables under ``[paper]`` from the file of another model. NFGNN's file also has the best
 configurations of two of its gates under ``[term]`` and ``[agreement]``.
 
-``modern.toml`` holds the winners of the search on the benchmarks of today, for all models:
+``modern.toml`` holds the winners of the search on the newer benchmarks, for all models:
 ``[MODEL.PROTOCOL]`` with a line per dataset. They count where the file of the model has no table
 for this protocol and dataset.
 
@@ -49,7 +49,7 @@ def preset(
         kind: ``"best"`` for the best validated configuration, ``"paper"`` for the best one in the
             form that the paper describes, ``"none"`` for no preset, ``"term"`` or ``"agreement"``
             for the best one with that gate, ``"modern"`` for the winner of the search on the
-            benchmarks of today, and the best one where there is none.
+            newer benchmarks, and the best one where there is none.
     """
     if kind not in (*KINDS, *GATE_KINDS, MODERN):
         raise UserError(
@@ -105,7 +105,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 @lru_cache
 def modern_tables() -> dict[str, Any]:
-    """Return the winners of the search on the benchmarks of today, by model and protocol."""
+    """Return the winners of the search on the newer benchmarks, by model and protocol."""
     file = files(__name__) / "modern.toml"
     tables: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
     return tables
