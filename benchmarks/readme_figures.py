@@ -111,7 +111,8 @@ def draw_filters(
     ax.plot([], [], color=COLOURS[0], label="like neighbours")
     ax.plot([], [], color=COLOURS[1], label="unlike neighbours")
     ax.set(xlabel="frequency λ", ylabel="response", title="Each node learns its own filter")
-    ax.legend(loc="best")
+    # A background keeps the lines of the grid out of the text.
+    ax.legend(loc="best", frameon=True, framealpha=1, edgecolor="none")
 
 
 def draw_accuracy(ax: Any) -> None:
