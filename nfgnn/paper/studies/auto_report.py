@@ -261,7 +261,7 @@ def _rank_table(graphs: Sequence[GraphScores]) -> list[str]:
     for method, rank in average_ranks(graphs).items():
         lines.append(f"| {method} | {rank:.2f} |")
     single = average_ranks(graphs, SINGLE)[SINGLE]
-    return [*lines, "", f"`{SINGLE}` in the place of `{AUTO}` has the average rank {single:.2f}."]
+    return [*lines, "", f"With `{SINGLE}` instead of `{AUTO}`, its average rank is {single:.2f}."]
 
 
 def _budgets(records: Sequence[EvaluationRecord]) -> list[float]:
