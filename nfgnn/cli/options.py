@@ -185,6 +185,15 @@ Dataset = Annotated[
     str,
     typer.Argument(
         metavar="DATASET",
+        help="Registered data set, or path to your own graph (file or folder).",
+        callback=validate_dataset,
+        autocompletion=DATASETS.complete,
+    ),
+]
+DatasetOrStore = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATASET",
         help="Registered data set, path to your own graph (file or folder), or path to a store.",
         callback=validate_dataset,
         autocompletion=DATASETS.complete,

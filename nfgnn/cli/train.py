@@ -26,7 +26,7 @@ _SHOWN_PARTS = ("test", "observed", "unobserved", "val")
     "nfgnn train my-graph/ --preset tuned.toml",
 )
 def train(
-    dataset: options.Dataset = "mixed",
+    dataset: options.DatasetOrStore = "mixed",
     protocol: options.Protocol = None,
     root: options.Root = None,
     column: options.Column = None,
