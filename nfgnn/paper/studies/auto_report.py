@@ -111,8 +111,8 @@ def _values(records: Iterable[EvaluationRecord], method: str) -> list[float]:
 def average_ranks(graphs: Sequence[GraphScores], auto: str = AUTO) -> dict[str, float]:
     """Return the mean rank over graphs of ``auto``, ``tune`` and the defaults.
 
-    Presets exist for some of the graphs only, so they are not ranked. A method without a result on
-    a graph ranks last there.
+    Presets exist for some of the graphs only, so they are not ranked. Neither is ``tune`` unless it
+    has searched all of them. A model without a result on a graph ranks last there.
 
     Args:
         graphs: scores of all graphs.
@@ -120,8 +120,9 @@ def average_ranks(graphs: Sequence[GraphScores], auto: str = AUTO) -> dict[str, 
     """
     from scipy.stats import rankdata
 
-    named = (auto, TUNE, *MODELS)
-    methods = [method for method in named if any(method in graph.scores for graph in graphs)]
+    methods = [m for m in (auto, *MODELS) if any(m in graph.scores for graph in graphs)]
+    if all(TUNE in graph.scores for graph in graphs):
+        methods.append(TUNE)
     ranks = []
     for graph in graphs:
         scores = [graph.scores.get(method, -np.inf) for method in methods]
@@ -434,7 +435,8 @@ _SCORES = """The official metric on test nodes in percent, mean over the seeds. 
 NFGNN for as long as `auto`; `preset` is NFGNN with the settings that were searched on this graph.
 The best default is the model with the highest mean on the test nodes, which no user could know.
 """
-_RANKS = """Mean rank over the graphs. A method without a result on a graph ranks last there.
+_RANKS = """Mean rank over the graphs. A model without a result on a graph ranks last there. `tune`
+is ranked if it has searched all graphs.
 """
 _BUDGETS = """Points above the best default: means over graphs, then every graph for `auto`. Only
 seeds that were searched with every budget count.
