@@ -6,7 +6,7 @@ a graph.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -181,22 +181,22 @@ def check_output_file(file: Path, *endings: str) -> None:
         raise UserError(f"{file} is a folder: pass the path of a file")
 
 
-Dataset = Annotated[
-    str,
-    typer.Argument(
+def _dataset_argument(help_text: str) -> Any:
+    return typer.Argument(
         metavar="DATASET",
-        help="Registered data set, or path to your own graph (file or folder).",
+        help=help_text,
         callback=validate_dataset,
         autocompletion=DATASETS.complete,
-    ),
+    )
+
+
+Dataset = Annotated[
+    str, _dataset_argument("Registered data set, or path to your own graph (file or folder).")
 ]
 DatasetOrStore = Annotated[
     str,
-    typer.Argument(
-        metavar="DATASET",
-        help="Registered data set, path to your own graph (file or folder), or path to a store.",
-        callback=validate_dataset,
-        autocompletion=DATASETS.complete,
+    _dataset_argument(
+        "Registered data set, path to your own graph (file or folder), or path to a store."
     ),
 ]
 Root = Annotated[
