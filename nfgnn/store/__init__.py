@@ -32,7 +32,8 @@ from nfgnn.store.precompute import plan_precompute, precompute
 from nfgnn.store.row_loader import Batch, MemoryRows, RowLoader, RowSource, stream_seed
 from nfgnn.store.sketch_rows import sketch_of_new_nodes
 from nfgnn.store.source import MemorySource, Report, Source
-from nfgnn.store.store import Store, StoreWriter, is_store, verify_store, write_store
+from nfgnn.store.store import Store, is_store, verify_store
+from nfgnn.store.store_writer import StoreWriter, write_store
 from nfgnn.store.stored_graph import StoredGraph
 
 __all__ = [

@@ -15,7 +15,7 @@ from nfgnn.spectral import mix_terms
 from nfgnn.store.column_block import BlockReader
 from nfgnn.store.file_format import DTYPES, write_json
 from nfgnn.store.source import Report
-from nfgnn.store.store import StoreWriter
+from nfgnn.store.store_writer import StoreWriter
 from nfgnn.store.workspace import Workspace
 
 _SAVE_EVERY = 16  # blocks of rows
