@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--lr", type=float, default=0.005)
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--capture", action="store_true", help="steps as CUDA graphs")
+    parser.add_argument("--windows", action="store_true", help="do not keep the rows on the GPU")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--cold", action="store_true", help="drop cached pages after every epoch")
@@ -66,7 +67,8 @@ def main() -> None:
             drop_pages(store)
 
     drop_cache(History())
-    task = RowTask(store, store.y, parts[0], parts[1])
+    keep = False if arguments.windows else None
+    task = RowTask(store, store.y, parts[0], parts[1], keep)
     history = fit_rows(model, task, config, 0, on_epoch=drop_cache, capture=arguments.capture)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     accuracy = test_accuracy(model, store, parts[2], arguments.device)
@@ -76,7 +78,8 @@ def main() -> None:
     seconds = history.seconds / history.epochs
     options = f"--epochs {arguments.epochs} --batch-size {arguments.batch_size}"
     options += f" --hidden {arguments.hidden} --threads {arguments.threads}"
-    for option in ("cold", "capture"):
+    options += f" --precision {arguments.precision}"
+    for option in ("cold", "windows", "capture"):
         if vars(arguments)[option]:
             options += f" --{option}"
     rows = {

@@ -33,13 +33,15 @@ _CHECKPOINT_SHARE = 0.05
 class RowTask:
     """What is learned: the labels ``y`` of the rows of ``source``.
 
-    ``train`` and ``val`` are the indices of the training and the validation rows.
+    ``train`` and ``val`` are the indices of the training and the validation rows. ``keep`` says
+    whether all rows are read once and kept on the device; by default, if they fit.
     """
 
     source: RowSource
     y: Tensor
     train: Tensor
     val: Tensor
+    keep: bool | None = None
 
 
 def fit_rows(
@@ -159,6 +161,7 @@ class MinibatchTrainer(Trainer):
             self.device,
             self.group.rank,
             self.group.size,
+            keep=self.task.keep,
         )
 
     def _zeros(self, shape: tuple[int, ...]) -> Tensor:
