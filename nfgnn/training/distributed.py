@@ -21,12 +21,14 @@ class ProcessGroup:
 
     rank: int = 0
     size: int = 1
+    is_initialized: bool = False
+    """Whether torch.distributed is running, which is possible with a single process too."""
 
     @classmethod
     def current(cls) -> "ProcessGroup":
         """Return the group that torch.distributed has initialised."""
         if dist.is_available() and dist.is_initialized():
-            return cls(dist.get_rank(), dist.get_world_size())
+            return cls(dist.get_rank(), dist.get_world_size(), is_initialized=True)
         return cls()
 
     @property
@@ -36,13 +38,13 @@ class ProcessGroup:
 
     def sum(self, values: Tensor) -> Tensor:
         """Sum a tensor over all processes, in place."""
-        if self.size > 1:
+        if self.is_initialized:
             dist.all_reduce(values)
         return values
 
     def broadcast(self, value: int, device: torch.device) -> int:
         """Return the value of the first process, in all processes."""
-        if self.size == 1:
+        if not self.is_initialized:
             return value
         shared = torch.tensor([value], device=device)
         dist.broadcast(shared, 0)
@@ -50,7 +52,7 @@ class ProcessGroup:
 
     def barrier(self) -> None:
         """Wait until all processes have reached this point."""
-        if self.size > 1:
+        if self.is_initialized:
             dist.barrier()
 
 

@@ -136,19 +136,20 @@ class MinibatchTrainer(Trainer):
         self._least = min(comparable, default=(math.inf, math.inf))
         self.seconds_before = self.state.history.seconds
         self.group.barrier()  # no process may write before all have read
-        self.row_module = self._distributed() if self.group.size > 1 else _RowModule(model)
+        self.row_module = self._distributed() if self.group.is_initialized else _RowModule(model)
         self.train_loader = self._loader(task.train, seed)
         self.val_loader = self._loader(task.val, None)
         self._saved_at = 0.0
         self._saving_seconds = 0.0
         self._captured: CapturedStep | None = None
-        if capture and self.device.type == "cuda" and self.group.size == 1:
+        if capture and self.device.type == "cuda" and not self.group.is_initialized:
             self._captured = CapturedStep(self._step, config.batch_size)
 
     def _distributed(self) -> nn.Module:
         # Replaces the layers inside the model and keeps their names, so that checkpoints and saved
         # models do not depend on the number of processes.
-        nn.SyncBatchNorm.convert_sync_batchnorm(self.model)
+        if self.device.type == "cuda":
+            nn.SyncBatchNorm.convert_sync_batchnorm(self.model)
         return DistributedDataParallel(_RowModule(self.model))
 
     def _loader(self, index: Tensor, seed: int | None) -> RowLoader:
@@ -259,7 +260,7 @@ class MinibatchTrainer(Trainer):
         """Return the metric of the validation rows of all processes."""
         probabilities = torch.cat([predicted for predicted, _ in predictions])
         y = torch.cat([labels for _, labels in predictions])
-        if self.group.size > 1:
+        if self.group.is_initialized:
             probabilities = self._joined(probabilities)
             y = self._joined(y)
         weight = torch.ones_like(y, dtype=torch.float64)

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import importlib.util
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from helpers.experiments import experiment, run_quietly
 from helpers.forked_python import start_python
 from helpers.small_stores import K, graph, small_store
@@ -93,6 +95,34 @@ def test_two_processes_of_which_one_is_killed_equal_one(
     with contextlib.suppress(SystemExit):
         main()
     torch.testing.assert_close(curve(Path("two")), curve(Path("one")), rtol=1e-4, atol=1e-5)
+
+
+def test_the_check_for_gpus_compares_equal_trainings(tmp_path: Path) -> None:
+    """A group of one process trains through DistributedDataParallel, and ends at the same bits."""
+    path = Path(__file__).parents[2] / "benchmarks" / "distributed_gpu_check.py"
+    spec = importlib.util.spec_from_file_location("distributed_gpu_check", path)
+    assert spec is not None
+    assert spec.loader is not None
+    check = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(check)
+    store = check.make_store(tmp_path / "store").path
+    alone = check.trained(store, "cpu")
+    collectives = []
+    all_reduce = dist.all_reduce
+
+    def counted(values: torch.Tensor) -> None:
+        collectives.append(values.shape)
+        all_reduce(values)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dist, "all_reduce", counted)
+        check.work(0, 1, "gloo", "cpu", store, tmp_path)
+    grouped = torch.load(tmp_path / "result.pt")
+    assert collectives  # losses go through the process group
+    assert check.differences(grouped, alone) == [0, 0, 0]
+    assert alone["accuracy"] > 0.5  # of four classes
+    worse = {**grouped, "losses": 1.1 * grouped["losses"]}
+    assert "**1e-01**" in check.row("worse", worse, alone, limit=1e-3)
 
 
 def test_what_several_processes_cannot_do_is_one_sentence(
