@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from nfgnn.errors import UserError
-from nfgnn.files import atomic_write
+from nfgnn.files import atomic_file, atomic_write
 from nfgnn.npyfile import NpyFile
 
 _SPECIFICATION = "generated.json"
@@ -112,7 +112,9 @@ class PowerLawGraph:
     ) -> None:
         """Write a folder that :func:`nfgnn.data.open_large` opens.
 
-        A file gets its name when it is complete. The same call resumes after an interruption.
+        A file gets its name when it is complete. The same call resumes after an interruption of the
+        process. After a crash of the machine, write the graph to a new folder: edges and features
+        may not have reached the disk.
 
         Args:
             folder: where to write ``edges.npy``, ``node_features.npy``, ``node_labels.npy`` and
@@ -126,9 +128,8 @@ class PowerLawGraph:
         self._claim(folder)
         small = {"node_labels": self.labels(), **self.masks()}
         for name, array in small.items():
-            partial = folder / f"{name}.part.npy"
-            np.save(partial, array)
-            partial.replace(folder / f"{name}.npy")
+            with atomic_file(folder / f"{name}.npy") as partial, partial.open("wb") as file:
+                np.save(file, array)
         writer = _ArrayWriter(folder, device, piece_bytes, report)
         writer.write("edges", np.int32, (self.num_edges, 2), self.edges)
         shape = (self.num_nodes, self.num_features)
@@ -196,10 +197,14 @@ class _ArrayWriter:
         final = self.folder / f"{name}.npy"
         if final.is_file():
             return
-        partial = self.folder / f"{name}.part"
         rows = max(1, self.piece_bytes // (np.dtype(dtype).itemsize * shape[1]))
         waiting: list[Future[None]] = []
-        with NpyFile.create(partial, dtype, shape) as file, ThreadPoolExecutor(_WRITERS) as pool:
+        with (
+            # Waiting for the disk would take as long as writing; the array can be written again.
+            atomic_file(final, sync=False) as partial,
+            NpyFile.create(partial, dtype, shape) as file,
+            ThreadPoolExecutor(_WRITERS) as pool,
+        ):
             for first in range(0, shape[0], rows):
                 last = min(first + rows, shape[0])
                 piece = compute(first, last, self.device).cpu().numpy()
@@ -210,7 +215,6 @@ class _ArrayWriter:
                 self.report(name, last, shape[0])
             for future in waiting:
                 future.result()
-        partial.replace(final)
 
 
 def _signed(number: int) -> int:

@@ -82,6 +82,8 @@ class RowLoader:
     each of which takes an equal part of every batch, nor on the step at which an interrupted epoch
     is resumed.
 
+    Only the last call of :meth:`batches` can be iterated, because the buffers are reused.
+
     Args:
         source: where the rows are.
         y: a label for every row of the source.
@@ -136,6 +138,7 @@ class RowLoader:
         self._thread = ThreadPoolExecutor(1, initializer=initializer, initargs=(device,))
         self._ahead: dict[tuple[int, int], Future[_Window]] = {}
         self._all_rows: Tensor | None = None
+        self._newest = 0  # number of the last call of batches()
 
     def _fits(self) -> bool:
         """Whether all rows can be kept."""
@@ -147,11 +150,19 @@ class RowLoader:
         return needed <= _RESIDENT_SHARE * torch.cuda.mem_get_info(self.device)[0]
 
     def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
-        """Yield the batches of an epoch, beginning with step ``start``."""
+        """Yield the batches of an epoch, beginning with step ``start``.
+
+        An older iterator of the same loader raises an error when it is used again.
+        """
+        self._newest += 1
+        return self._batches(self._newest, epoch, start)
+
+    def _batches(self, call: int, epoch: int, start: int) -> Iterator[Batch]:
         began = time.perf_counter()
         # A single batch of one process needs no copy in another order.
         whole = self.count == 1 and self.steps == 1
         for number in range(start // self.window_batches, self._num_windows):
+            self._check_newest(call)
             window = self._wait_for(epoch, number)
             first_step = number * self.window_batches
             last = 0
@@ -161,12 +172,20 @@ class RowLoader:
                 last = first + self._share(total)
                 if step < start:
                     continue
+                self._check_newest(call)
                 self.rows_given += last - first
                 rows = window.rows if whole else window.rows[window.order[first:last]]
                 yield Batch(rows.float(), window.y[first:last], total)
                 now = time.perf_counter()
                 self.seconds += now - began
                 began = now
+
+    def _check_newest(self, call: int) -> None:
+        if call != self._newest:
+            raise RuntimeError(
+                "batches() was called again, and the rows of the older iterator are overwritten: "
+                "use one iterator of a RowLoader at a time, or create a second loader"
+            )
 
     def loading(self) -> dict[str, float]:
         """Return the rows per second of this process, and the share of time spent waiting."""

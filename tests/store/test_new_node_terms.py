@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 import torch
 from conftest import random_graph
+from helpers.new_nodes import GraphWithNewNodes, graphs_with_new_nodes
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from pyarrow import csv
 from torch import Tensor
 
@@ -17,64 +17,20 @@ from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.cli import main
 from nfgnn.data import load_new_nodes
 from nfgnn.errors import UserError
-from nfgnn.spectral import BASES, polynomial_terms, resolve_basis, scaled_laplacian
+from nfgnn.spectral import resolve_basis, scaled_laplacian
 from nfgnn.store import NewNodes, terms_of_new_nodes
 from nfgnn.training.predict_new_nodes import predict_new_nodes
 
 
-def extended(
-    edge_index: Tensor, weight: Tensor | None, new: NewNodes, known: int
-) -> tuple[Tensor, Tensor | None]:
-    """Return the extended graph with both directions of every edge."""
-    source, target, added = new.directed_edges(known)
-    both = torch.cat([edge_index, torch.stack([source, target])], 1)
-    return both, None if weight is None else torch.cat([weight, added.float()])
-
-
-@given(
-    n=st.integers(2, 25),
-    m=st.integers(1, 6),
-    edges=st.integers(0, 15),
-    K=st.integers(0, 6),
-    basis=st.sampled_from(sorted(BASES)),
-    self_loops=st.booleans(),
-    weighted=st.booleans(),
-    lambda_max=st.sampled_from([2.0, 1.7]),
-    seed=st.integers(0, 1000),
-)
+@given(case=graphs_with_new_nodes(max_new=6, max_edges=15, max_K=6, min_lambda=1.7))
 @settings(max_examples=150, deadline=None)
-def test_terms_equal_those_of_the_extended_graph(
-    n: int,
-    m: int,
-    edges: int,
-    K: int,
-    basis: str,
-    self_loops: bool,
-    weighted: bool,
-    lambda_max: float,
-    seed: int,
-) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    known, x = random_graph(n, 0.15, seed), torch.randn(n + m, 3, generator=generator)
-    ends = torch.stack(
-        [
-            torch.randint(0, n + m, (edges,), generator=generator),
-            n + torch.randint(0, m, (edges,), generator=generator),
-        ]
-    )
-    pairs = torch.unique(ends.sort(0).values, dim=1)
-    weight = added = None
-    if weighted:
-        weight = 0.5 + (known[0] * known[1] % 7).float()
-        added = torch.rand(pairs.shape[1], generator=generator) + 0.1
-    new = NewNodes(x[n:], pairs if weighted else ends, added)
-    graph = scaled_laplacian(known, weight, n)
+def test_terms_equal_those_of_the_extended_graph(case: GraphWithNewNodes) -> None:
+    graph = scaled_laplacian(case.edge_index, case.weight, len(case.x))
+    features = case.x.__getitem__
     ours = terms_of_new_nodes(
-        graph, x[:n].__getitem__, new, resolve_basis(basis), K, self_loops, lambda_max
+        graph, features, case.new, case.basis, case.K, case.self_loops, case.lambda_max
     )
-    operator = scaled_laplacian(*extended(known, weight, new, n), n + m, self_loops, lambda_max)
-    whole = polynomial_terms(x.double(), operator, resolve_basis(basis), K)
-    torch.testing.assert_close(ours, whole[:, n:].transpose(0, 1).float(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(ours, case.expected_terms(), rtol=1e-4, atol=1e-5)
 
 
 def test_only_features_within_the_ball_are_read() -> None:

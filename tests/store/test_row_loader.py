@@ -182,3 +182,18 @@ def test_batches_stay_valid_while_later_windows_are_read(tmp_path: Path) -> None
     made.close()
     for batch in batches:
         assert torch.equal(batch.rows, terms[batch.y])
+
+
+def test_only_the_newest_iterator_can_be_used(tmp_path: Path) -> None:
+    """Windows share their buffers, so an older iterator would return rows of another window."""
+    terms = torch.randn(120, 2, 3)
+    store = write_store(tmp_path / "store", terms, torch.arange(120))
+    made = RowLoader(store, store.y, store.y, 8, 0, CPU, window_bytes=4 * ROW * 16)
+    older = made.batches(0)
+    next(older)
+    newer = made.batches(0)
+    with pytest.raises(RuntimeError, match="use one iterator of a RowLoader at a time"):
+        next(older)
+    found = torch.cat([batch.y for batch in newer])
+    made.close()
+    assert torch.equal(found.sort().values, torch.arange(120))
