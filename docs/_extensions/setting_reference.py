@@ -11,6 +11,7 @@ from nfgnn.nn import GATES
 from nfgnn.nn.gates import ACTIVATIONS
 from nfgnn.nn.head_gates import HEAD_GATES
 from nfgnn.nn.models import LINK_CHOICES, MODELS
+from nfgnn.nn.models.residual_stack import NORMS
 from nfgnn.spectral import BASES
 from nfgnn.spectral.response import RESPONSES
 from nfgnn.training.config import TrainingConfig
@@ -28,6 +29,7 @@ NAMES = {
     "gate": f"{_listed(GATES)}; in `NFNet` {_listed(['none', *HEAD_GATES])}",
     "init": _listed(["ppr", *RESPONSES]),
     "link": _listed(LINK_CHOICES),
+    "norm": _listed(NORMS),
 }
 
 

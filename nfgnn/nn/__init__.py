@@ -11,6 +11,7 @@ from nfgnn.nn.gates import GATES, Gate
 from nfgnn.nn.head_gates import HEAD_GATES, HeadGate
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.node_model import NodeModel, as_node_model, has_weights_per_node
+from nfgnn.nn.residual_block import RunningStatistics
 
 # isort: split
 # The file of a model may import the names above from this package.
@@ -45,6 +46,7 @@ __all__ = [
     "NodeModel",
     "PolyConv",
     "PolyGNN",
+    "RunningStatistics",
     "Scalable",
     "ScalableNFGNN",
     "SpectralConv",

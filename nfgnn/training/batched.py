@@ -10,7 +10,7 @@ it is captured once as a CUDA graph and replayed.
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -30,6 +30,7 @@ from nfgnn.training.fused_loss import loss_and_accuracy
 from nfgnn.training.history import History, OnEpoch
 from nfgnn.training.optimizer import StackedAdam
 from nfgnn.training.stacked_parameters import Layout, Tree, dropout_rates, dropout_rates_set
+from nfgnn.training.stacked_statistics import StackedStatistics
 from nfgnn.training.stopping import BatchedStopping
 from nfgnn.training.trainer import Trainer, train
 
@@ -75,14 +76,14 @@ class BatchedTrainer(Trainer):
     """An epoch of all runs, in tensors that are updated in place, as a CUDA graph needs it.
 
     ``rows[r]`` is the member that row r of the weights belongs to. Members that have stopped leave
-    the computation; their histories and best weights are in ``_finished``.
+    the computation; their histories, best weights and statistics are in ``_finished``.
     """
 
     def __init__(self, members: Sequence[Member], data: Data) -> None:
         super().__init__()
         self.members = members
         self.rows = list(range(len(members)))
-        self._finished: dict[int, tuple[History, Tensor]] = {}
+        self._finished: dict[int, _Result] = {}
         self._prepare_inputs(data)
         models = [member.model for member in members]
         # functional_call puts the weights of a run into this copy. The members' own models are
@@ -93,7 +94,8 @@ class BatchedTrainer(Trainer):
         self.layout = Layout(models[0])
         self.weights = torch.stack([self.layout.flatten(model) for model in models])
         self.precision = self._shared_precision()
-        self.constants = self.layout.constants(models)
+        self.statistics = StackedStatistics(models, self.weights.device)
+        self.constants = self.layout.constants(models) | self.statistics.views()
         # Rates are tensors even if all are equal, because vmap only draws a mask for every run
         # if an argument of dropout is mapped.
         self.rates = dropout_rates(models, self.weights.device) if len(members) > 1 else {}
@@ -203,8 +205,10 @@ class BatchedTrainer(Trainer):
 
     def epoch(self) -> None:
         """A training pass and an evaluation of the same weights, then the update."""
+        self.statistics.mark_evaluated()
         gradients, train_loss, evaluation = self._pass()
         self.stopping.record(self.weights, train_loss, *evaluation)
+        self.statistics.keep_best(self.stopping.improved)
         gradient = self.layout.join(gradients).to(self.weights.dtype)
         self.optimizer.step(self.weights, gradient, self.stopping.active)
         self.stopping.epoch += 1
@@ -314,7 +318,9 @@ class BatchedTrainer(Trainer):
         self.val_weight = self.val_weight[keep].clone()
         self.val_nodes = self.val_nodes[keep].clone()
         self.val_inside = self.val_inside[keep].clone()
-        self.constants = {name: value[keep] for name, value in self.constants.items()}
+        self.statistics.keep_rows(keep)
+        constants = {name: value[keep] for name, value in self.constants.items()}
+        self.constants = constants | self.statistics.views()
         self.rates = {name: value[keep] for name, value in self.rates.items()}
         self.smoothing = {name: value[keep] for name, value in self.smoothing.items()}
         self.features = {name: value[keep] for name, value in self.features.items()}
@@ -324,30 +330,42 @@ class BatchedTrainer(Trainer):
         self._run = self.epoch
         self._plain_epochs = 0
 
-    def _results(self) -> list[tuple[History, Tensor]]:
-        """History and best weights of every row."""
-        return list(zip(self.stopping.histories(), self.stopping.best))
+    def _results(self) -> list["_Result"]:
+        """Return the result of every row."""
+        rows = zip(self.stopping.histories(), self.stopping.best, self.statistics.best)
+        return [_Result(*row) for row in rows]
 
-    def _all_results(self) -> list[tuple[History, Tensor]]:
-        """History and best weights of every member."""
+    def _all_results(self) -> list["_Result"]:
+        """Return the result of every member."""
         by_member = {**self._finished, **dict(zip(self.rows, self._results()))}
         return [by_member[member] for member in range(len(self.members))]
 
     def histories(self) -> list[History]:
-        return [history for history, _ in self._all_results()]
+        return [result.history for result in self._all_results()]
 
     def finish(self) -> list[History]:
         if not self._all_stopped:
             # The last update has not been evaluated yet.
+            self.statistics.mark_evaluated()
             loss, *scores = self.evaluate()
             self.stopping.record(self.weights, torch.zeros_like(loss), loss, *scores)
+            self.statistics.keep_best(self.stopping.improved)
         results = self._all_results()
-        views = self.layout.views(torch.stack([best for _, best in results]))
+        views = self.layout.views(torch.stack([result.weights for result in results]))
         for number, member in enumerate(self.members):
             parameters = dict(member.model.named_parameters())
             for name, view in views.items():
                 parameters[name].copy_(view[number])
-        return [history for history, _ in results]
+            self.statistics.write(results[number].statistics, member.model)
+        return [result.history for result in results]
+
+
+class _Result(NamedTuple):
+    """What remains of a run: its history, and weights and statistics of its best epoch."""
+
+    history: History
+    weights: Tensor
+    statistics: Tensor
 
 
 class _Pair(nn.Module):

@@ -29,6 +29,8 @@ _OMITTED = {
     "partitions": 0,
     "partitions_per_batch": 1,
     "precision": "float32",
+    "norm": "layer",
+    "input_dropout": 0.0,
 }
 """Settings that were added later, with the values that old records stand for. Omitting these values
 keeps the keys of the records."""
@@ -153,7 +155,10 @@ class RunConfig:
         model = settings.pop("model", None)
         if not isinstance(model, str):
             raise UserError("the configuration does not specify a model")
-        return cls.resolve(model, {**_OMITTED, **settings}, None, None, "none")
+        # Settings of some models only.
+        known = cls.resolve(model, {}, None, None, "none").settings()
+        omitted = {name: value for name, value in _OMITTED.items() if name in known}
+        return cls.resolve(model, {**omitted, **settings}, None, None, "none")
 
     def to_dict(self) -> dict[str, Any]:
         """Return one flat table: the name of the model and all settings."""

@@ -33,6 +33,7 @@ NUMERIC_SETTINGS = frozenset(
         "filter_lr",
         "filter_weight_decay",
         "filter_dropout",
+        "input_dropout",
         "alpha",
         "label_smoothing",
         "warmup_epochs",

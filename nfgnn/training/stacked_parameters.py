@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 Tree = dict[str, Tensor]
-_RATES = ("dropout", "filter_dropout")
+_RATES = ("dropout", "filter_dropout", "input_dropout")
 _FILTER_PREFIX = "prop."  # names of the filter's parameters start with this
 
 

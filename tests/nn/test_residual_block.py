@@ -4,12 +4,20 @@ import pytest
 import torch
 import torch.nn.functional as F
 from helpers import triton_on_cpu  # noqa: F401  before any kernel is defined
-from torch import Tensor
-from torch.func import grad_and_value, vmap
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
 
 from nfgnn.kernels.dropout_mask import kept_values
 from nfgnn.nn import residual_block
-from nfgnn.nn.residual_block import DropoutStream, activate, linear, residual_norm
+from nfgnn.nn.residual_block import (
+    DropoutStream,
+    RunningStatistics,
+    activate,
+    batch_norm,
+    linear,
+    residual_add,
+    residual_norm,
+)
 
 N = 23
 RUNS = 3
@@ -106,6 +114,94 @@ def test_norm_without_branch() -> None:
     ours, exact = gradients_of_runs(loss, [value.float() for value in (h, gamma, beta)])
     for our, expected in zip(ours, exact):
         torch.testing.assert_close(our.double(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_residual_connection_without_norm_and_its_gradients(training: bool, has_bias: bool) -> None:
+    torch.manual_seed(0)
+    h, branch, bias, factor = draw(RUNS, N, 16), draw(RUNS, N, 16), draw(RUNS, 16), draw(N, 16)
+    kept = mask(7, 16, training)
+
+    def loss(h: Tensor, branch: Tensor, bias: Tensor | None = None) -> Tensor:
+        if h.dtype == torch.float32:
+            out = residual_add(h, branch, bias, stream(training), 7)
+        else:
+            added = branch if bias is None else branch + bias
+            out = h + added * kept
+        return (out * factor.to(out)).square().sum()
+
+    inputs = [h, branch, bias] if has_bias else [h, branch]
+    ours, exact = gradients_of_runs(loss, [value.float() for value in inputs])
+    for our, expected in zip(ours, exact):
+        torch.testing.assert_close(our.double(), expected, rtol=1e-4, atol=1e-4)
+
+
+class BatchNorm(nn.Module):
+    """Our batch normalisation with the interface of torch's."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(channels))
+        self.bias = nn.Parameter(torch.empty(channels))
+        self.statistics = RunningStatistics(channels)
+
+    def forward(self, h: Tensor) -> Tensor:
+        return batch_norm(h, self.weight, self.bias, self.statistics, self.training)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.double])
+def test_batch_norm_of_runs_equals_torch(dtype: torch.dtype) -> None:
+    """float32 takes the path of a GPU, float64 that of a CPU. Three passes, then evaluation."""
+    torch.manual_seed(0)
+    ours = BatchNorm(16).to(dtype)
+    passes = [2 * torch.randn(RUNS, N, 16, dtype=dtype) + 3 for _ in range(3)]
+    weights = {name: torch.randn(RUNS, 16, dtype=dtype) for name in ("weight", "bias")}
+    factor = torch.randn(N, 16, dtype=dtype)
+    statistics = {
+        "statistics.mean": torch.zeros(RUNS, 16, dtype=dtype),
+        "statistics.var": torch.ones(RUNS, 16, dtype=dtype),
+    }
+
+    def loss(weights: dict[str, Tensor], h: Tensor, statistics: dict[str, Tensor]) -> Tensor:
+        return (functional_call(ours, weights | statistics, (h,)) * factor).square().sum()
+
+    mapped = vmap(grad_and_value(loss, argnums=(0, 1)))
+    found = [mapped(weights, h, statistics) for h in passes]
+    ours.eval()
+    evaluated = vmap(loss)(weights, passes[0], statistics)
+    for run in range(RUNS):
+        theirs = nn.BatchNorm1d(16).to(dtype)
+        theirs.load_state_dict({key: value[run] for key, value in weights.items()}, strict=False)
+        for h, ((gradients, d_h), value) in zip(passes, found):
+            own = h[run].clone().requires_grad_()
+            theirs.zero_grad()
+            expected = (theirs(own) * factor).square().sum()
+            expected.backward()
+            torch.testing.assert_close(value[run], expected.detach())
+            torch.testing.assert_close(d_h[run], own.grad, rtol=1e-4, atol=1e-4)
+            for name, parameter in theirs.named_parameters():
+                torch.testing.assert_close(gradients[name][run], parameter.grad)
+        for name in ("mean", "var"):
+            running = getattr(theirs, f"running_{name}")
+            torch.testing.assert_close(statistics[f"statistics.{name}"][run], running)
+        expected = (theirs.eval()(passes[0][run]) * factor).square().sum()
+        torch.testing.assert_close(evaluated[run], expected.detach())
+
+
+def test_batch_norm_has_the_precision_of_the_weights() -> None:
+    """The residual stream and the statistics are float32, whatever the precision of the rest."""
+    module = BatchNorm(16).bfloat16()
+    module.statistics.float().reset()
+    nn.init.ones_(module.weight)
+    nn.init.zeros_(module.bias)
+    h = torch.randn(N, 16)
+    for training in (True, False):
+        y = module.train(training)(h)
+        assert y.dtype == torch.bfloat16
+    assert module.statistics.mean.dtype == torch.float32
+    y.float().sum().backward()
+    assert module.weight.grad.dtype == torch.bfloat16
 
 
 def test_sum_of_products_and_its_gradients() -> None:

@@ -1,5 +1,7 @@
 """Deep residual networks against the same networks written with PyG's layers."""
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -11,7 +13,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, SAGEConv
 
 from nfgnn.errors import UserError
-from nfgnn.nn import HEAD_GATES, attention, find_model, residual_block
+from nfgnn.nn import HEAD_GATES, attention, dropout, find_model, residual_block
 from nfgnn.training import RunConfig, fit
 
 N = 24
@@ -23,13 +25,24 @@ def plain_network(model: nn.Module, convs: list[nn.Module], x: Tensor, edges: Te
     h = F.gelu(model.lin_in(x) + model.in_bias)
     states = [h]
     for block, conv in zip(model.blocks, convs):
-        y = F.layer_norm(h, (WIDTH,), block.gamma, block.beta)
+        y = plain_norm(model.norm, h, block)
         hidden = F.gelu(conv(y, edges) + block.bias)
-        h = h + hidden @ block.weight[0] + block.out_bias
+        h = h + hidden @ block.weight[0]
+        if block.out_bias is not None:
+            h = h + block.out_bias
         states.append(h)
     if model.jumping == "mean":
         h = torch.stack(states).mean(0)
-    return model.lin_out(F.layer_norm(h, (WIDTH,), model.gamma, model.beta))
+    return model.lin_out(plain_norm(model.norm, h, model))
+
+
+def plain_norm(kind: str, h: Tensor, owner: nn.Module) -> Tensor:
+    if kind == "layer":
+        return F.layer_norm(h, (WIDTH,), owner.gamma, owner.beta)
+    if kind == "none":
+        return h * owner.gamma + owner.beta
+    running = (owner.statistics.mean, owner.statistics.var)
+    return F.batch_norm(h, *running, owner.gamma, owner.beta, training=owner.training)
 
 
 def randomised(name: str, **settings: object) -> nn.Module:
@@ -40,22 +53,98 @@ def randomised(name: str, **settings: object) -> nn.Module:
     return model
 
 
-@pytest.mark.parametrize("jumping", ["last", "mean"])
-def test_sage_and_nfnet_equal_pyg(jumping: str) -> None:
-    edges = random_graph(N, 0.1, 0)
-    x = torch.randn(N, 5)
-    model = randomised("ResidualSAGE", jumping=jumping)
+def sage_layers(model: nn.Module) -> list[nn.Module]:
+    """PyG's layers with the weights of the blocks."""
     convs = []
     for block in model.blocks:
         conv = SAGEConv(WIDTH, WIDTH, bias=False)
         conv.lin_r.weight.data = block.conv.weight[0].T
         conv.lin_l.weight.data = block.conv.weight[1].T
         convs.append(conv)
-    expected = plain_network(model, convs, x, edges)
+    return convs
+
+
+@pytest.mark.parametrize("jumping", ["last", "mean"])
+def test_sage_and_nfnet_equal_pyg(jumping: str) -> None:
+    edges = random_graph(N, 0.1, 0)
+    x = torch.randn(N, 5)
+    model = randomised("ResidualSAGE", jumping=jumping)
+    expected = plain_network(model, sage_layers(model), x, edges)
     torch.testing.assert_close(model(x, edges), expected, rtol=1e-4, atol=1e-4)
     same = randomised("NFNet", operator="mean", jumping=jumping)
     same.load_state_dict(model.state_dict())
     torch.testing.assert_close(same(x, edges), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize("jumping", ["last", "mean"])
+@pytest.mark.parametrize("norm", ["batch", "none"])
+def test_other_norms_equal_pyg(norm: str, jumping: str, recompute: bool) -> None:
+    """Training passes with their gradients and running statistics, then an evaluation."""
+    edges = random_graph(N, 0.1, 0)
+    settings = {"norm": norm, "jumping": jumping, "dropout": 0.0}
+    model = randomised("ResidualSAGE", recompute=recompute, **settings).train()
+    plain = randomised("ResidualSAGE", **settings).train()
+    for seed in range(2):
+        torch.manual_seed(seed)
+        x = torch.randn(N, 5)
+        logits = model(x, edges)
+        expected = plain_network(plain, sage_layers(plain), x, edges)
+        torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)
+        gradient = torch.autograd.grad(logits.square().sum(), model.lin_in.weight)
+        expected_gradient = torch.autograd.grad(expected.square().sum(), plain.lin_in.weight)
+        torch.testing.assert_close(gradient, expected_gradient, rtol=1e-3, atol=1e-3)
+    for name, buffer in plain.named_buffers():
+        torch.testing.assert_close(dict(model.named_buffers())[name], buffer)
+    expected = plain_network(plain.eval(), sage_layers(plain), x, edges)
+    torch.testing.assert_close(model.eval()(x, edges), expected, rtol=1e-4, atol=1e-4)
+    assert bool(list(model.buffers())) is (norm == "batch")
+
+
+def test_an_unknown_norm_is_refused() -> None:
+    with pytest.raises(UserError, match="norm 'bach'"):
+        randomised("NFNet", norm="bach")
+
+
+def test_new_weights_forget_the_statistics() -> None:
+    model = randomised("NFNet", norm="batch").train()
+    model(torch.randn(N, 5), random_graph(N, 0.1, 0))
+    assert float(model.statistics.mean.abs().sum()) > 0
+    model.reset_parameters()
+    for name, buffer in model.named_buffers():
+        expected = torch.zeros(WIDTH) if name.endswith("mean") else torch.ones(WIDTH)
+        assert torch.equal(buffer, expected)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_input_dropout_is_the_dropout_of_the_features(sparse: bool) -> None:
+    """The logits are those of a network without it on features with dropout."""
+    edges = random_graph(N, 0.1, 0)
+    x = torch.randn(N, 5)
+    features = x.to_sparse_csr() if sparse else x
+    model = randomised("NFNet", dropout=0.0, input_dropout=0.5)
+    without = randomised("NFNet", dropout=0.0)
+    assert torch.equal(model(features, edges), without(features, edges))
+    torch.manual_seed(1)
+    logits = model.train()(features, edges)
+    torch.manual_seed(1)
+    dropped = dropout(features, 0.5, training=True)
+    assert torch.equal(logits, without(dropped, edges))
+    assert not torch.equal(logits, without(features, edges))
+
+
+def test_batch_norm_compiles() -> None:
+    """A compiled network has the logits and the running statistics of the eager one."""
+    edges = random_graph(N, 0.1, 0)
+    x = torch.randn(N, 5)
+    torch.manual_seed(0)
+    eager = find_model("NFNet").model(5, 3, 16, num_layers=1, norm="batch", dropout=0.0)
+    model = copy.deepcopy(eager)
+    torch.compiler.reset()
+    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x, edges), eager(x, edges))
+    torch.testing.assert_close(model.state_dict(), eager.state_dict())
 
 
 class ConvAndLinear(nn.Module):
@@ -164,6 +253,8 @@ NETWORKS = [
     *(("NFNet", {"gate": gate, "heads": 4}) for gate in HEAD_GATES),
     ("ResidualGCN", {}),
     ("ResidualGATSep", {"heads": 4}),
+    ("ResidualSAGE", {"norm": "batch", "jumping": "mean"}),
+    ("ResidualGCN", {"norm": "none"}),
 ]
 
 

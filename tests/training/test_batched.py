@@ -56,6 +56,8 @@ def compare(graph: Data, name: str, settings: list[dict]) -> list[int]:
         assert history.val_accuracy == pytest.approx(expected.val_accuracy, abs=1e-6)
         for ours, theirs in zip(model.parameters(), reference.parameters()):
             torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-8)
+        for ours, theirs in zip(model.buffers(), reference.buffers()):
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-8)
     return [history.epochs for history in histories]
 
 
@@ -78,6 +80,15 @@ def test_members_equal_single_runs_to_eight_digits(graph: Data, name: str, spars
 )
 def test_other_forms_of_the_model_too(graph: Data, own: dict) -> None:
     compare(graph, "NFGNN", [own, own, own])
+
+
+@pytest.mark.parametrize("name", ["NFNet", "ResidualGATSep"])
+def test_runs_have_running_statistics_of_their_own(graph: Data, name: str) -> None:
+    """Some runs stop early and leave the computation; all keep the statistics of their best."""
+    shape = {"norm": "batch", "num_layers": 2, "heads": 2, "patience": 8}
+    rates = [{"lr": 0.002}, {"lr": 0.05}, {"lr": 0.2}, {"lr": 0.02}]
+    epochs = compare(graph, name, [{**shape, **rate} for rate in rates])
+    assert len(set(epochs)) > 1
 
 
 def test_numeric_hyper_parameters_may_differ_and_each_run_stops_by_itself(graph: Data) -> None:

@@ -223,3 +223,14 @@ def test_gaps_are_filled_from_the_training_nodes() -> None:
     expected = np.median(age[data.train_mask & ~gap].numpy())
     assert clf.scaling_.median is not None
     assert clf.scaling_.median.tolist() == [pytest.approx(float(expected))]
+
+
+def test_running_statistics_are_saved(data: Data, tmp_path) -> None:
+    settings = {"hidden_channels": 16, "num_layers": 2, "norm": "batch", "epochs": 5}
+    clf = NodeClassifier("ResidualGCN", **settings).fit(data)
+    clf.save(tmp_path / "model")
+    again = NodeClassifier.load(tmp_path / "model")
+    means = [buffer for name, buffer in again.model_.named_buffers() if name.endswith("mean")]
+    assert len(means) == 3
+    assert all(bool(mean.abs().sum() > 0) for mean in means)
+    assert (clf.predict_proba(data) == again.predict_proba(data)).all()

@@ -223,3 +223,15 @@ def test_a_saved_model_with_invalid_settings_is_refused(
     write_checksums(tmp_path / "model", ["classifier.json", "weights.safetensors"])
     with pytest.raises(UserError, match=message):
         NodeClassifier.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["norm", "input_dropout"])
+def test_settings_that_were_added_later_keep_old_configurations(name: str) -> None:
+    """Old files lack them; configurations with the old behaviour are written without them."""
+    config = RunConfig.resolve("NFNet", {}, None, None, "none")
+    saved = config.to_dict()
+    assert name not in saved
+    assert RunConfig.from_dict(saved) == config
+    other = RunConfig.resolve("NFNet", {"norm": "batch", "input_dropout": 0.5}, None, None, "none")
+    assert RunConfig.from_dict(other.to_dict()) == other
+    assert name in other.to_dict()

@@ -340,3 +340,23 @@ def test_configurations_without_parts_stay_as_they_were() -> None:
     assert RunConfig.from_dict(plain).training.partitions == 0
     on_parts = RunConfig.resolve("GCN", {"partitions": 8}, None, None, "none")
     assert RunConfig.from_dict(on_parts.to_dict()) == on_parts
+
+
+def test_running_statistics_are_those_of_the_groups(components: Data) -> None:
+    """Batch normalisation in training sees a group, in evaluation the running statistics."""
+    torch.manual_seed(0)
+    model = NFNet(5, 3, hidden_channels=8, num_layers=1, dropout=0.0, norm="batch")
+    reference = copy.deepcopy(model)
+    config = replace(CONFIG, epochs=1, lr=0.0, weight_decay=0.0, partitions=COMPONENTS)
+    history, model = fitted(model, components, config)
+    assert history.epochs == 1
+    trainer = PartitionTrainer(reference, components, replace(config))
+    groups = [trainer.parts.subgraph([part]) for part in range(COMPONENTS)]
+    # With the learning rate 0 only the order of the groups is unknown.
+    candidates = []
+    for order in permutations(groups):
+        again = copy.deepcopy(reference).train()
+        for group in order:
+            again(*group.inputs)
+        candidates.append(again.statistics.mean)
+    assert any(torch.allclose(model.statistics.mean, mean, atol=1e-6) for mean in candidates)

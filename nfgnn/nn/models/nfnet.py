@@ -19,7 +19,7 @@ class NFNet(ResidualStack):
     connection (:class:`ResidualStack`). With a gate, every node and head weighs the orders itself.
 
     .. math::
-        H ← H + \mathrm{GELU}\Big(\sum_{k=0}^{K} (η_k ∘ p_k(M)\, \mathrm{LayerNorm}(H))\, W_k
+        H ← H + \mathrm{GELU}\Big(\sum_{k=0}^{K} (η_k ∘ p_k(M)\, \mathrm{norm}(H))\, W_k
         + b\Big)\, W + b'
 
     Args:
@@ -33,6 +33,9 @@ class NFNet(ResidualStack):
             ``"mean"``, the mean over all blocks. (default: ``"last"``)
         recompute (bool): whether the backward pass computes the blocks again instead of storing
             what they compute: less memory, about a third more time. (default: ``False``)
+        norm (str): normalisation before every block and the classifier: ``"layer"``, ``"batch"``
+            or ``"none"``. (default: ``"layer"``)
+        input_dropout (float): dropout rate of the features. (default: ``0.0``)
     """
 
     def __init__(
@@ -50,6 +53,8 @@ class NFNet(ResidualStack):
         self_loops: bool = False,
         jumping: str = "last",
         recompute: bool = False,
+        norm: str = "layer",
+        input_dropout: float = 0.0,
     ) -> None:
         convs = [
             SpectralConv(
@@ -66,5 +71,13 @@ class NFNet(ResidualStack):
             for _ in range(num_layers)
         ]
         super().__init__(
-            in_channels, out_channels, hidden_channels, convs, dropout, jumping, recompute
+            in_channels,
+            out_channels,
+            hidden_channels,
+            convs,
+            dropout,
+            jumping,
+            recompute,
+            norm,
+            input_dropout,
         )

@@ -13,7 +13,7 @@ from nfgnn.spectral import scaled_laplacian
 
 @register_model("Graph Attention Networks (residual)", 2024, "O(nfh + L(mh + nh²))")
 class ResidualGAT(ResidualStack):
-    r"""GAT with residual connections, LayerNorm, dropout and many layers.
+    r"""GAT with residual connections, normalisation, dropout and many layers.
 
     The convolution of a block is that of :class:`GAT`, attention over a node and its neighbours,
     with concatenated heads; see :class:`ResidualStack`. Edge weights are not used.
@@ -31,6 +31,9 @@ class ResidualGAT(ResidualStack):
             ``"mean"``, the mean over all blocks. (default: ``"last"``)
         recompute (bool): whether the backward pass computes the blocks again instead of storing
             what they compute: less memory, about a third more time. (default: ``False``)
+        norm (str): normalisation before every block and the classifier: ``"layer"``, ``"batch"``
+            or ``"none"``. (default: ``"layer"``)
+        input_dropout (float): dropout rate of the features. (default: ``0.0``)
     """
 
     separate = False
@@ -45,6 +48,8 @@ class ResidualGAT(ResidualStack):
         dropout: float = 0.3,
         jumping: str = "last",
         recompute: bool = False,
+        norm: str = "layer",
+        input_dropout: float = 0.0,
     ) -> None:
         if hidden_channels % heads:
             raise UserError(
@@ -52,7 +57,15 @@ class ResidualGAT(ResidualStack):
             )
         convs = [_AttentionConv(hidden_channels, heads, self.separate) for _ in range(num_layers)]
         super().__init__(
-            in_channels, out_channels, hidden_channels, convs, dropout, jumping, recompute
+            in_channels,
+            out_channels,
+            hidden_channels,
+            convs,
+            dropout,
+            jumping,
+            recompute,
+            norm,
+            input_dropout,
         )
 
 

@@ -15,7 +15,7 @@ from nfgnn.spectral import at_least_float32, scaled_laplacian
     "O(nfh + L(mh + nh²))",
 )
 class ResidualGCN(ResidualStack):
-    r"""GCN with residual connections, LayerNorm, dropout and many layers.
+    r"""GCN with residual connections, normalisation, dropout and many layers.
 
     The convolution of a block is that of :class:`GCN` plus a linear map of the node itself,
     :math:`\hat A X W + X W_0` with self-loops in :math:`\hat A`; see :class:`ResidualStack` and
@@ -32,6 +32,9 @@ class ResidualGCN(ResidualStack):
             ``"mean"``, the mean over all blocks. (default: ``"last"``)
         recompute (bool): whether the backward pass computes the blocks again instead of storing
             what they compute: less memory, about a third more time. (default: ``False``)
+        norm (str): normalisation before every block and the classifier: ``"layer"``, ``"batch"``
+            or ``"none"``. (default: ``"layer"``)
+        input_dropout (float): dropout rate of the features. (default: ``0.0``)
     """
 
     def __init__(
@@ -44,10 +47,20 @@ class ResidualGCN(ResidualStack):
         dropout: float = 0.3,
         jumping: str = "last",
         recompute: bool = False,
+        norm: str = "layer",
+        input_dropout: float = 0.0,
     ) -> None:
         convs = [_Convolution(hidden_channels, root_weight) for _ in range(num_layers)]
         super().__init__(
-            in_channels, out_channels, hidden_channels, convs, dropout, jumping, recompute
+            in_channels,
+            out_channels,
+            hidden_channels,
+            convs,
+            dropout,
+            jumping,
+            recompute,
+            norm,
+            input_dropout,
         )
 
 

@@ -7,7 +7,7 @@ from nfgnn.nn.models.residual_stack import ResidualStack
 
 @register_model("Inductive Representation Learning on Large Graphs", 2017, "O(nfh + L(mh + nh²))")
 class ResidualSAGE(ResidualStack):
-    r"""GraphSAGE with residual connections, LayerNorm, dropout and many layers.
+    r"""GraphSAGE with residual connections, normalisation, dropout and many layers.
 
     The convolution of a block is :math:`X W_0 + D^{-1} A X W_1`, a matrix for a node and one for
     the mean over its neighbours (`Hamilton et al. <https://arxiv.org/abs/1706.02216>`_); see
@@ -23,6 +23,9 @@ class ResidualSAGE(ResidualStack):
             ``"mean"``, the mean over all blocks. (default: ``"last"``)
         recompute (bool): whether the backward pass computes the blocks again instead of storing
             what they compute: less memory, about a third more time. (default: ``False``)
+        norm (str): normalisation before every block and the classifier: ``"layer"``, ``"batch"``
+            or ``"none"``. (default: ``"layer"``)
+        input_dropout (float): dropout rate of the features. (default: ``0.0``)
     """
 
     def __init__(
@@ -34,11 +37,21 @@ class ResidualSAGE(ResidualStack):
         dropout: float = 0.3,
         jumping: str = "last",
         recompute: bool = False,
+        norm: str = "layer",
+        input_dropout: float = 0.0,
     ) -> None:
         convs = [
             SpectralConv(hidden_channels, hidden_channels, operator="mean", bias=False)
             for _ in range(num_layers)
         ]
         super().__init__(
-            in_channels, out_channels, hidden_channels, convs, dropout, jumping, recompute
+            in_channels,
+            out_channels,
+            hidden_channels,
+            convs,
+            dropout,
+            jumping,
+            recompute,
+            norm,
+            input_dropout,
         )

@@ -8,12 +8,22 @@ from torch.utils.checkpoint import checkpoint
 
 from nfgnn.errors import unknown_name
 from nfgnn.nn.conv import PolynomialFilter
+from nfgnn.nn.dropout import Rate, dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.node_model import Features, NodeModel
-from nfgnn.nn.residual_block import DropoutStream, activate, linear, residual_norm
-from nfgnn.spectral import CSR
+from nfgnn.nn.residual_block import (
+    DropoutStream,
+    RunningStatistics,
+    activate,
+    batch_norm,
+    linear,
+    residual_add,
+    residual_norm,
+)
+from nfgnn.spectral import CSR, at_least_float32
 
 JUMPING = ("last", "mean")
+NORMS = ("layer", "batch", "none")
 
 
 class BlockConv(nn.Module):
@@ -30,29 +40,37 @@ class BlockConv(nn.Module):
 
 class ResidualBlock(nn.Module):
     r"""One block: :math:`h ← h + \mathrm{drop}\big(\mathrm{drop}(\mathrm{gelu}(\mathrm{conv}(
-    \mathrm{LayerNorm}(h))))\, W + b'\big)`.
+    \mathrm{norm}(h))))\, W + b'\big)`.
 
     Args:
         conv: its ``forward(x, edge_index, edge_weight)`` returns ``[n, channels]``, without a bias.
         channels: width of the network.
+        norm: see :class:`ResidualStack`.
     """
 
-    def __init__(self, conv: PolynomialFilter | BlockConv, channels: int) -> None:
+    def __init__(self, conv: PolynomialFilter | BlockConv, channels: int, norm: str) -> None:
         super().__init__()
         self.conv = conv
         self.bias = nn.Parameter(torch.empty(channels))
         self.weight = nn.Parameter(torch.empty(1, channels, channels))
-        self.out_bias = nn.Parameter(torch.empty(channels))
+        # Batch normalisation subtracts a constant again, so there is no bias before it.
+        self.out_bias: nn.Parameter | None = None
+        if norm != "batch":
+            self.out_bias = nn.Parameter(torch.empty(channels))
         self.gamma = nn.Parameter(torch.empty(channels))
         self.beta = nn.Parameter(torch.empty(channels))
+        self.statistics = RunningStatistics(channels) if norm == "batch" else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         bound = self.weight.shape[-1] ** -0.5
         nn.init.uniform_(self.weight, -bound, bound)
         for shift in (self.bias, self.out_bias, self.beta):
-            nn.init.zeros_(shift)
+            if shift is not None:
+                nn.init.zeros_(shift)
         nn.init.ones_(self.gamma)
+        if self.statistics is not None:
+            self.statistics.reset()
         self.conv.reset_parameters()
 
 
@@ -61,24 +79,26 @@ def _compute_block(
     number: int,
     h: Tensor,
     y: Tensor,
-    norm: tuple[Tensor, Tensor],
+    layer_norm: tuple[Tensor, Tensor] | None,
     drop: DropoutStream,
     edge_index: Tensor,
     edge_weight: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """Return the residual stream after a block, and its LayerNorm for the next one."""
+) -> tuple[Tensor, Tensor | None]:
+    """Return the residual stream after a block, and its LayerNorm for the next one, if any."""
     hidden = activate(block.conv(y, edge_index, edge_weight), block.bias, drop, 2 * number)
     branch = linear([hidden], block.weight)
-    return residual_norm(h, branch, block.out_bias, *norm, drop, 2 * number + 1)
+    if layer_norm is None:
+        return residual_add(h, branch, block.out_bias, drop, 2 * number + 1), None
+    return residual_norm(h, branch, block.out_bias, *layer_norm, drop, 2 * number + 1)
 
 
 class ResidualStack(NodeModel):
-    r"""Input projection, residual blocks, a last LayerNorm and a linear classifier.
+    r"""Input projection, residual blocks, a last normalisation and a linear classifier.
 
     .. math::
         h = \mathrm{drop}\big(\mathrm{gelu}(X W_{in} + b_{in})\big), \qquad
-        h ← h + f_l\big(\mathrm{LayerNorm}_l(h)\big), \qquad
-        Z = \mathrm{LayerNorm}(h)\, W_{out} + b_{out}
+        h ← h + f_l\big(\mathrm{norm}_l(h)\big), \qquad
+        Z = \mathrm{norm}(h)\, W_{out} + b_{out}
 
     A subclass says which convolutions its blocks have. The residual stream h is float32 in every
     precision.
@@ -91,6 +111,9 @@ class ResidualStack(NodeModel):
             the mean over all blocks.
         recompute: whether the backward pass computes the blocks again instead of storing what they
             compute. Such a network is trained one run at a time.
+        norm: ``"layer"`` (LayerNorm), ``"batch"`` (batch normalisation over the nodes of a step,
+            with running statistics in evaluation), or ``"none"``, only a scale and a shift.
+        input_dropout: dropout rate of the features.
     """
 
     batchable = True
@@ -105,6 +128,8 @@ class ResidualStack(NodeModel):
         dropout: float,
         jumping: str,
         recompute: bool,
+        norm: str,
+        input_dropout: float,
     ) -> None:
         super().__init__()
         # Transformations such as vmap cannot go through recomputed blocks.
@@ -112,14 +137,19 @@ class ResidualStack(NodeModel):
         self.recompute = recompute
         if jumping not in JUMPING:
             raise unknown_name("value of jumping", jumping, JUMPING)
+        if norm not in NORMS:
+            raise unknown_name("norm", norm, NORMS)
         self.lin_in = Linear(in_channels, hidden_channels, bias=False)
         self.in_bias = nn.Parameter(torch.empty(hidden_channels))
-        self.blocks = nn.ModuleList(ResidualBlock(conv, hidden_channels) for conv in convs)
+        self.blocks = nn.ModuleList(ResidualBlock(conv, hidden_channels, norm) for conv in convs)
         self.gamma = nn.Parameter(torch.empty(hidden_channels))
         self.beta = nn.Parameter(torch.empty(hidden_channels))
+        self.statistics = RunningStatistics(hidden_channels) if norm == "batch" else None
         self.lin_out = nn.Linear(hidden_channels, out_channels)
         self.dropout = dropout
+        self.input_dropout: Rate = input_dropout
         self.jumping = jumping
+        self.norm = norm
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -127,6 +157,8 @@ class ResidualStack(NodeModel):
         nn.init.zeros_(self.in_bias)
         nn.init.ones_(self.gamma)
         nn.init.zeros_(self.beta)
+        if self.statistics is not None:
+            self.statistics.reset()
         self.lin_out.reset_parameters()
         for block in self.residual_blocks():
             block.reset_parameters()
@@ -138,14 +170,17 @@ class ResidualStack(NodeModel):
     def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """"""
         drop = DropoutStream.start(self.dropout, self.training, self.in_bias.device)
-        h = activate(self._project(x), self.in_bias, drop, 0).float()
+        x = dropout(x, self.input_dropout, self.training)
+        h = at_least_float32(activate(self._project(x), self.in_bias, drop, 0))
         blocks = self.residual_blocks()
-        norms = [(block.gamma, block.beta) for block in blocks]
-        norms.append((self.gamma, self.beta))
-        _, y = residual_norm(h, None, None, *norms[0], drop, 0)
+        # The end of a block and the LayerNorm of the next one are computed together.
+        layer_norms = self._layer_norms()
+        y: Tensor | None = None
         total = h
         for number, block in enumerate(blocks, start=1):
-            arguments = (block, number, h, y, norms[number], drop, edge_index, edge_weight)
+            if y is None:
+                y = self._normalise(h, block, drop)
+            arguments = (block, number, h, y, layer_norms[number], drop, edge_index, edge_weight)
             if self.recompute and torch.is_grad_enabled():
                 h, y = checkpoint(_compute_block, *arguments, use_reentrant=False)
             else:
@@ -153,8 +188,29 @@ class ResidualStack(NodeModel):
             if self.jumping == "mean":
                 total = total + h
         if self.jumping == "mean":
-            _, y = residual_norm(total / (len(blocks) + 1), None, None, *norms[-1], drop, 0)
+            h = total / (len(blocks) + 1)
+            y = None
+        if y is None:
+            y = self._normalise(h, self, drop)
         return linear([y], self.lin_out.weight.T[None]).float() + self.lin_out.bias
+
+    def _layer_norms(self) -> list[tuple[Tensor, Tensor] | None]:
+        """Return scale and shift of every LayerNorm; ``None`` for other kinds."""
+        owners: list[ResidualBlock | ResidualStack] = [*self.residual_blocks(), self]
+        if self.norm != "layer":
+            return [None] * len(owners)
+        return [(owner.gamma, owner.beta) for owner in owners]
+
+    def _normalise(
+        self, h: Tensor, owner: "ResidualBlock | ResidualStack", drop: DropoutStream
+    ) -> Tensor:
+        """Return the residual stream as the convolution of a block, or the classifier, reads it."""
+        if self.norm == "layer":
+            return residual_norm(h, None, None, owner.gamma, owner.beta, drop, 0)[1]
+        if owner.statistics is not None:
+            # Outside of recomputed blocks, whose second pass would update the statistics again.
+            return batch_norm(h, owner.gamma, owner.beta, owner.statistics, self.training)
+        return h.to(owner.gamma.dtype) * owner.gamma + owner.beta
 
     def _project(self, x: Features) -> Tensor:
         """Return X W_in, in the precision of the weights."""
