@@ -16,7 +16,8 @@ from nfgnn.training.distributed import ProcessGroup, restarted_by_torchrun
 from nfgnn.training.execution import Executor, Work, execute, raise_first
 from nfgnn.training.executors.torchrun import Torchrun, check_distributable, follow
 from nfgnn.training.partition_batches import check_partitions
-from nfgnn.training.records.run_folder import RunFolder, holds_finished_runs, read_summary
+from nfgnn.training.records.read_run_folder import holds_finished_runs, read_summary
+from nfgnn.training.records.run_folder import RunFolder
 from nfgnn.training.run import Graph, RunSpec
 from nfgnn.training.split_check import class_names
 

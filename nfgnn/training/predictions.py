@@ -16,7 +16,7 @@ from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.inputs import fingerprint
 from nfgnn.training.metrics import parts
 from nfgnn.training.predict_new_nodes import predict_new_nodes
-from nfgnn.training.records.run_folder import read_description
+from nfgnn.training.records.read_run_folder import read_description
 from nfgnn.training.scoring import Predictor
 from nfgnn.training.split_check import class_names
 

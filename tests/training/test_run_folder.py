@@ -27,11 +27,8 @@ from nfgnn.training import (
     prediction_table,
     verify_run,
 )
-from nfgnn.training.records.run_folder import (
-    dead_run_summary,
-    read_description,
-    read_summary,
-)
+from nfgnn.training.records.read_run_folder import read_description, read_summary
+from nfgnn.training.records.run_summary import dead_run_summary
 
 V1 = Path(__file__).parents[1] / "golden" / "run_folder_v1"
 TIMES = {"seconds", "epoch_ms", "run"}

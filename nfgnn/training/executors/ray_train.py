@@ -13,7 +13,7 @@ from nfgnn.training import inputs
 from nfgnn.training.distributed import ProcessGroup
 from nfgnn.training.executors.in_process import InProcess
 from nfgnn.training.experiment import Experiment, run_experiment
-from nfgnn.training.records.run_folder import read_summary
+from nfgnn.training.records.read_run_folder import read_summary
 from nfgnn.training.run import Graph
 
 _MAX_RESTARTS = 3

@@ -7,17 +7,17 @@
 from nfgnn.training.records.database import RecordResults, Records
 from nfgnn.training.records.export import export_records, merge_records, open_records
 from nfgnn.training.records.in_memory import InMemory
-from nfgnn.training.records.record import RESULTS_VERSION, Record, run_key
-from nfgnn.training.records.run_folder import (
-    RunFolder,
+from nfgnn.training.records.read_run_folder import (
     best_seed,
-    holds_run_folder,
     load_run,
     read_description,
     read_report,
     read_summary,
     verify_run,
 )
+from nfgnn.training.records.record import RESULTS_VERSION, Record, run_key
+from nfgnn.training.records.run_folder import RunFolder
+from nfgnn.training.records.run_folder_layout import holds_run_folder
 
 __all__ = [
     "RESULTS_VERSION",
