@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from nfgnn.data import load_dataset
+from nfgnn.paper.search import modern
 from nfgnn.paper.search.modern import (
     DRAW_SEEDS,
     FINALIST_SEEDS,
+    LAST_SEEDS,
     ModernSearch,
     run_modern_search,
     run_modern_table,
@@ -98,6 +100,63 @@ def run(fingerprint: str, config: RunConfig, seed: int, val: float, test: float)
     return Record("ring", fingerprint, "public", seed, settings, metrics, "cpu", "2 cores")
 
 
+def test_the_last_round_decides_on_a_small_graph(graph: str, records: Records) -> None:
+    whole = ModernSearch([graph], ["MLP"], 3, records)
+    (cell,) = whole.cells()
+    fingerprint = Graph.of(load_dataset(graph)).fingerprint
+    candidates = whole.candidates(cell)
+    # Draw 0 is best on the first splits, draw 1 on all ten. Draw 2 did not get that far.
+    for seed in LAST_SEEDS:
+        records.add([run(fingerprint, candidates[0].final, seed, 0.9 if seed < 3 else 0.5, 0.5)])
+        records.add([run(fingerprint, candidates[1].final, seed, 0.7, 0.5)])
+    for seed in FINALIST_SEEDS:
+        records.add([run(fingerprint, candidates[2].final, seed, 0.8, 0.5)])
+    ranking = [winner.candidate for winner in whole.ranking(cell)]
+    assert ranking == [candidates[1], candidates[0], candidates[2]]
+
+
+def test_on_a_large_graph_the_better_half_is_trained_on_a_second_split(
+    graph: str, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(modern, "SMALL_GRAPH", 10)
+    (line,) = search(graph, records)
+    assert "4 draws" in line
+    # Four draws on one split, two of them on another one, and two finalists on three.
+    assert len(records.all()) == 4 + 2 + 2 * 3
+    whole = ModernSearch([graph], ["MLP"], 4, records, QUICK)
+    (cell,) = whole.cells()
+    configs = [candidate.config for candidate in whole.candidates(cell)]
+    first = [whole.runs(cell, config, [0])[0].metrics["val_roc_auc"] for config in configs]
+    second = [bool(whole.runs(cell, config, [1])) for config in configs]
+    assert second.count(True) == 2
+    continued = [score for score, is_better in zip(first, second) if is_better]
+    stopped = [score for score, is_better in zip(first, second) if not is_better]
+    assert min(continued) >= max(stopped)
+
+
+def test_finalists_are_trained_if_the_draws_take_too_long(
+    graph: str, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The draws have a part of the time only, so that a search ends with a winner."""
+    search(graph, records, draws=2)
+    limits = []
+    original = UntilDeadline.__init__
+
+    def limited(self, seconds, max_batch=12):
+        limits.append(seconds)
+        # The draws of the second call have no time at all.
+        original(self, seconds if len(limits) == 1 else 0.0, max_batch)
+
+    monkeypatch.setattr(UntilDeadline, "__init__", limited)
+    (line,) = search(graph, records, draws=4, limit=1000.0)
+    assert line.endswith("not finished")
+    assert limits[1] == pytest.approx(600, abs=60)
+    whole = ModernSearch([graph], ["MLP"], 4, records, QUICK)
+    winner = whole.winner(whole.cells()[0])
+    assert winner is not None
+    assert winner.tried == 2
+
+
 def test_final_settings_replace_epochs_and_patience(graph: str, records: Records) -> None:
     whole = ModernSearch([graph], ["MLP"], 4, records)
     (cell,) = whole.cells()
@@ -121,8 +180,8 @@ def test_an_interrupted_search_resumes_to_the_same_end(
     (line,) = search(graph, records)
     assert "validation" in line
     assert "4 draws" in line
-    # Four draws on two splits, and two finalists on three.
-    assert len(records.all()) == 4 * 2 + 2 * 3
+    # Four draws on two splits, and two finalists on three and then on all ten.
+    assert len(records.all()) == 4 * 2 + 2 * 10
     with Records(tmp_path / "other.sqlite") as other:
         trained: list[int] = []
         original = execution.train_runs
@@ -141,9 +200,9 @@ def test_an_interrupted_search_resumes_to_the_same_end(
         assert sum(trained) == 5
         monkeypatch.setattr(UntilDeadline, "is_over", property(lambda self: False))
         search(graph, other, limit=100.0)
-        assert sum(trained) == 14
+        assert sum(trained) == 28
         search(graph, other)
-        assert sum(trained) == 14
+        assert sum(trained) == 28
         assert scores(other) == scores(records)
 
 
@@ -167,7 +226,7 @@ def test_draws_can_be_added(graph: str, records: Records) -> None:
     search(graph, records, draws=4)
     later = scores(records)
     # Both draws are finalists.
-    assert len(first) == 2 * 2 + 2 * 3
+    assert len(first) == 2 * 2 + 2 * 10
     assert first.items() <= later.items()
     whole = ModernSearch([graph], ["MLP"], 4, records, QUICK)
     winner = whole.winner(whole.cells()[0])

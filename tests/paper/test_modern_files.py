@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tomllib
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def winner(model: str, number: int = 0) -> Winner:
 
 def use(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read the winners from another file."""
-    monkeypatch.setattr(presets, "modern_tables", lambda: tomllib.loads(path.read_text()))
+    tables = lru_cache(lambda: tomllib.loads(path.read_text()))
+    monkeypatch.setattr(presets, "modern_tables", tables)
 
 
 def test_a_preset_is_the_final_configuration_of_the_search(
@@ -65,9 +67,8 @@ def test_a_graph_that_is_not_registered_has_no_preset(tmp_path: Path) -> None:
 
 
 def test_summary_has_validation_and_test_scores() -> None:
-    assert "| MLP | minesweeper (public) | 24 | 90.00 | 80.00 | `" in modern_summary(
-        [winner("MLP")]
-    )
+    row = "| MLP | minesweeper (public) | 24 | 2 | 90.00 | 80.00 | `"
+    assert row in modern_summary([winner("MLP")])
 
 
 def test_runs_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,9 +93,17 @@ def test_runs_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert {run.seed for run in reported.all()} == set(range(1000, 1010))
     use(path, monkeypatch)
     assert make_plan("modern", ["minesweeper"], ["MLP"]).configs["MLP", COLUMN] == good.final
-    assert (
-        "| MLP | minesweeper (public) | 2 | 90.00 |" in (results / "modern-search.md").read_text()
-    )
+    summary = (results / "modern-search.md").read_text()
+    assert "| MLP | minesweeper (public) | 2 | 3 | 90.00 |" in summary
+    # A better draw replaces this winner as soon as it has the runs of the table.
+    better = candidate("MLP", 2)
+    for seeds, expected in (([*FINALIST_SEEDS, 1000], good), (range(1000, 1010), better)):
+        with Records(database) as records:
+            records.add(record(better.final, seed, 0.95) for seed in seeds)
+        collect_modern([database], results, ["minesweeper"], ["MLP"], 3, preset_file=path)
+        use(path, monkeypatch)
+        plan = make_plan("modern", ["minesweeper"], ["MLP"])
+        assert plan.configs["MLP", COLUMN] == expected.final
 
 
 def test_the_script_does_not_need_the_command_line(tmp_path: Path) -> None:

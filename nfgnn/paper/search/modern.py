@@ -1,25 +1,37 @@
 """The search on the newer benchmarks, and the runs of the table ``modern``.
 
 Every model gets the same number of draws (:mod:`~nfgnn.paper.search.modern_draws`) on every graph.
-A draw is trained on the official splits 0 and 1 with little patience. The best draws, the
-finalists, are trained with more patience on the splits 0 to 2. The winner of a graph and a model is
-the finalist of best mean of the official metric on validation nodes. Scores of test nodes
-are recorded and select nothing. The table trains the winners with seeds from 1000 on: the same
-splits, other weights. :mod:`~nfgnn.paper.search.modern_files` writes the presets.
+The search proceeds in rounds, and each round keeps the draws of best mean of the official metric
+on validation nodes:
+
+1. All draws are trained with little patience: on the official splits 0 and 1 of a small graph, and
+   on split 0 of a large one.
+2. On a large graph, the better half is trained on split 1 as well.
+3. The best draws, the finalists, are trained with more patience on the splits 0 to 2.
+4. On a small graph, whose validation scores are noisy, the best two of them are trained on all ten
+   splits.
+
+The winner is the best of the last round. Scores of test nodes are recorded and select nothing. The
+table trains the winners with seeds from 1000 on: the same splits, other weights.
+:mod:`~nfgnn.paper.search.modern_files` writes the presets.
 
 Every run is a record, and a recorded run is not repeated. Both functions stop at a time limit, and
 the next call resumes. More draws may be asked for later.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from nfgnn.data import REGISTRY
 from nfgnn.paper.find_graph import find_fingerprint, find_graph
 from nfgnn.paper.search.engine import train_until
 from nfgnn.paper.search.modern_draws import (
-    DRAWS_PER_STRUCTURE,
+    NUMBERS,
+    SMALL_GRAPH,
     Settings,
     final_settings,
     modern_draws,
@@ -32,7 +44,13 @@ from nfgnn.training import Record, Records, RunConfig, RunSpec, UntilDeadline
 DRAW_SEEDS = range(2)
 """Seeds of the draws; under ``public`` they are numbers of official splits."""
 FINALIST_SEEDS = range(3)
-FINALISTS = 2
+LAST_SEEDS = range(10)
+"""Seeds of the last round on a small graph."""
+REPORT_SEEDS = range(FIRST_REPORT_SEED, FIRST_REPORT_SEED + TABLES["modern"].runs)
+"""Seeds of the table."""
+FINALISTS = {"small": 4, "large": 2}
+_LAST_FINALISTS = 2
+_DRAW_SHARE = 0.6  # of the time of a search; the finalists take the rest
 _NO_LIMIT = 1e9  # seconds
 
 
@@ -70,7 +88,7 @@ class Winner:
     tried: int
     """Number of draws with results."""
     runs: tuple[Record, ...]
-    """On the seeds of finalists."""
+    """On the seeds of finalists, or on those of the last round."""
 
     @property
     def val_mean(self) -> float:
@@ -113,11 +131,18 @@ class ModernSearch:
             cells += [Cell(column, row.model, metric) for row in plan.rows]
         return cells
 
+    def is_small(self, cell: Cell) -> bool:
+        """Whether the graph of a cell has fewer nodes than :data:`SMALL_GRAPH`."""
+        entry = REGISTRY.get(cell.column.dataset)
+        if entry is not None:
+            return entry.nodes < SMALL_GRAPH
+        return int(find_graph(cell.column.dataset, self.root).data.num_nodes) < SMALL_GRAPH
+
     def candidates(self, cell: Cell) -> list[Candidate]:
         """Return the draws of a cell."""
         graph = f"{graph_name(cell.column.dataset)} {cell.column.protocol}"
         candidates = []
-        for drawn in modern_draws(graph, cell.model, self.draws):
+        for drawn in modern_draws(graph, cell.model, self.draws, self.is_small(cell)):
             short = {**drawn, **self.settings}
             config = RunConfig.resolve(cell.model, short, None, None, "none")
             settings = {**drawn, **final_settings(), **self.settings}
@@ -135,30 +160,43 @@ class ModernSearch:
             return ()
         return tuple(found[seed] for seed in seeds)
 
-    def finalists(self, cell: Cell, count: int) -> list[Candidate]:
-        """Return the draws of best mean validation metric on the first seeds."""
+    def best_draws(self, cell: Cell, seeds: Sequence[int], count: int) -> list[Candidate]:
+        """Return the draws of best mean validation metric on these seeds."""
         scores = []
         for number, candidate in enumerate(self.candidates(cell)):
-            runs = self.runs(cell, candidate.config, DRAW_SEEDS)
+            runs = self.runs(cell, candidate.config, seeds)
             if runs:
                 # Means that only differ by the order of their sum are equal; the first draw wins.
                 scores.append((-round(_mean(runs, cell.metric), 6), number, candidate))
         scores.sort(key=lambda score: score[:2])
         return [candidate for _, _, candidate in scores[:count]]
 
-    def winner(self, cell: Cell) -> Winner | None:
-        """Return the best of the finalists."""
-        best: Winner | None = None
+    def finalists(self, cell: Cell, count: int) -> list[Candidate]:
+        """Return the draws that are trained with more patience."""
+        return self.best_draws(cell, DRAW_SEEDS, count)
+
+    def ranking(self, cell: Cell) -> list[Winner]:
+        """Return the finalists, the best first.
+
+        Those of the last round precede the others.
+        """
         candidates = self.candidates(cell)
-        tried = sum(1 for candidate in candidates if self.runs(cell, candidate.config, DRAW_SEEDS))
+        first = DRAW_SEEDS[:1]
+        tried = sum(1 for candidate in candidates if self.runs(cell, candidate.config, first))
+        found = []
         for candidate in candidates:
             runs = self.runs(cell, candidate.final, FINALIST_SEEDS)
-            if not runs:
-                continue
-            found = Winner(cell, candidate, tried, runs)
-            if best is None or round(found.val_mean, 4) > round(best.val_mean, 4):
-                best = found
-        return best
+            if self.is_small(cell):
+                runs = self.runs(cell, candidate.final, LAST_SEEDS) or runs
+            if runs:
+                found.append(Winner(cell, candidate, tried, runs))
+        # The sort is stable, so the first draw wins among equal ones.
+        found.sort(key=lambda winner: (-len(winner.runs), -round(winner.val_mean, 4)))
+        return found
+
+    def winner(self, cell: Cell) -> Winner | None:
+        """Return the best of the finalists."""
+        return next(iter(self.ranking(cell)), None)
 
     def winners(self) -> list[Winner]:
         """Return the winners of all cells that have one."""
@@ -174,7 +212,7 @@ def run_modern_search(
     records: Records,
     time_limit: float | None = None,
     *,
-    finalists: int = FINALISTS,
+    finalists: int | None = None,
     settings: Mapping[str, Any] | None = None,
     max_batch: int = 12,
     root: Path | None = None,
@@ -185,8 +223,11 @@ def run_modern_search(
     Args:
         graphs, models, draws, records, settings, root: see :class:`ModernSearch`.
         device: where to train.
-        time_limit: seconds. What has not finished by then is trained by the next call.
-        finalists: number of draws that are trained with more patience.
+        time_limit: seconds. What has not finished by then is trained by the next call. The draws of
+            a cell take at most 60 % of what is left, so that the best of those that have finished
+            can be trained as finalists.
+        finalists: number of draws that are trained with more patience; by default four on a small
+            graph and two on a large one.
         max_batch: largest number of runs that are trained as one computation.
         progress: the display.
 
@@ -195,21 +236,43 @@ def run_modern_search(
     """
     search = ModernSearch(graphs, models, draws, records, settings or {}, root)
     trainer = _Trainer(search, device, time_limit, max_batch, progress)
-    lines = []
+    lines: list[str] = []
     for cell in search.cells():
-        drawn = [candidate.config for candidate in search.candidates(cell)]
-        lines += trainer.train(cell, drawn, DRAW_SEEDS)
-        if not trainer.is_over:
-            best = [candidate.final for candidate in search.finalists(cell, finalists)]
-            lines += trainer.train(cell, best, FINALIST_SEEDS)
+        size = "small" if search.is_small(cell) else "large"
+        is_complete = _train_draws(trainer, cell, size, lines)
+        count = FINALISTS[size] if finalists is None else finalists
+        best = [candidate.final for candidate in search.finalists(cell, count)]
+        lines += trainer.train(cell, best, FINALIST_SEEDS)
+        if size == "small":
+            # Of these finalists and those of earlier calls.
+            last = [winner.candidate.final for winner in search.ranking(cell)]
+            lines += trainer.train(cell, last[:_LAST_FINALISTS], LAST_SEEDS)
         winner = search.winner(cell)
-        if trainer.is_over:
+        if trainer.is_over or not is_complete:
             lines.append(f"{cell}: not finished")
         elif winner is None:
             lines.append(f"{cell}: no draw could be trained")
         else:
             lines.append(f"{cell}: validation {winner.val_mean:.2f} %, {winner.tried} draws")
     return lines
+
+
+def _train_draws(trainer: "_Trainer", cell: Cell, size: str, lines: list[str]) -> bool:
+    """Train the draws of a cell with little patience; return whether all could be trained in time.
+
+    Lines about failed runs are added to ``lines``.
+    """
+    search = trainer.search
+    drawn = [candidate.config for candidate in search.candidates(cell)]
+    limited = trainer.limited_to(_DRAW_SHARE)
+    if size == "small":
+        lines += limited.train(cell, drawn, DRAW_SEEDS)
+        return not limited.is_over
+    first = DRAW_SEEDS[:1]
+    lines += limited.train(cell, drawn, first)
+    better = search.best_draws(cell, first, (len(drawn) + 1) // 2)
+    lines += limited.train(cell, [candidate.config for candidate in better], DRAW_SEEDS)
+    return not limited.is_over
 
 
 def run_modern_table(
@@ -234,15 +297,14 @@ def run_modern_table(
     """
     search = ModernSearch(graphs, models, draws, records, settings or {}, root)
     trainer = _Trainer(search, device, time_limit, max_batch, progress)
-    seeds = range(FIRST_REPORT_SEED, FIRST_REPORT_SEED + TABLES["modern"].runs)
     lines = []
     for cell in search.cells():
         winner = search.winner(cell)
         if winner is None:
             lines.append(f"{cell}: the search has not selected a configuration yet")
             continue
-        lines += trainer.train(cell, [winner.candidate.final], seeds)
-        runs = search.runs(cell, winner.candidate.final, seeds)
+        lines += trainer.train(cell, [winner.candidate.final], REPORT_SEEDS)
+        runs = search.runs(cell, winner.candidate.final, REPORT_SEEDS)
         if runs:
             test = 100 * _mean(runs, cell.metric.replace("val_", "test_", 1))
             lines.append(f"{cell}: test {test:.2f} %, {len(runs)} runs")
@@ -264,12 +326,18 @@ class _Trainer:
     ) -> None:
         self.search = search
         self.device = device
+        self.max_batch = max_batch
         self.executor = UntilDeadline(_NO_LIMIT if time_limit is None else time_limit, max_batch)
         self.progress = progress or Progress("modern", quiet=True)
 
     @property
     def is_over(self) -> bool:
         return self.executor.is_over
+
+    def limited_to(self, share: float) -> "_Trainer":
+        """Return a trainer that stops after a share of the time that is left."""
+        seconds = share * max(0.0, self.executor.end - time.monotonic())
+        return _Trainer(self.search, self.device, seconds, self.max_batch, self.progress)
 
     def train(self, cell: Cell, configs: Sequence[RunConfig], seeds: Sequence[int]) -> list[str]:
         """Train the missing runs of a cell. Return a line for every run that failed."""
@@ -279,17 +347,21 @@ class _Trainer:
         self.progress.start(num_runs, num_runs)
         lines: list[str] = []
         # Draws of one structure follow each other and are trained as one computation.
-        for start in range(0, len(configs), DRAWS_PER_STRUCTURE):
+        for _, group in groupby(configs, _structure):
             if self.is_over:
                 break
             graph = find_graph(column.dataset, self.search.root)
             specs = [
-                RunSpec(graph, column.protocol, seed, config)
-                for config in configs[start : start + DRAWS_PER_STRUCTURE]
-                for seed in seeds
+                RunSpec(graph, column.protocol, seed, config) for config in group for seed in seeds
             ]
             lines += train_until(specs, records, self.executor, self.progress, self.device)
         return lines
+
+
+def _structure(config: RunConfig) -> Settings:
+    """Return the settings that decide the shape of the computation."""
+    settings = config.to_dict()
+    return {name: settings[name] for name in settings if name not in NUMBERS}
 
 
 def _mean(runs: Sequence[Record], metric: str) -> float:

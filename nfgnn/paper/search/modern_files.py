@@ -2,12 +2,13 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nfgnn.data import REGISTRY
 from nfgnn.files import atomic_write
-from nfgnn.paper.search.modern import ModernSearch, Winner
+from nfgnn.paper.search.modern import REPORT_SEEDS, Cell, ModernSearch, Winner
 from nfgnn.paper.search.tune import toml_values
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED
 from nfgnn.training import Records, export_records, open_records, presets
@@ -32,7 +33,8 @@ def collect_modern(
     """Add the runs of databases to the committed records, and write presets and summary.
 
     Search runs go to ``modern-search.parquet``, runs with seeds from 1000 on to
-    ``records.parquet``.
+    ``records.parquet``. A winner without all runs of the table does not replace an earlier one that
+    has them.
 
     Args:
         databases: the files that :func:`~nfgnn.paper.search.modern.run_modern_search` and
@@ -59,10 +61,22 @@ def collect_modern(
             reported.add(run for run in runs if run.seed >= FIRST_REPORT_SEED)
         export_records(searched, search_file)
         export_records(reported, report_file)
-        winners = ModernSearch(graphs, models, draws, searched, settings or {}, root).winners()
+        search = ModernSearch(graphs, models, draws, searched, settings or {}, root)
+        in_table = replace(search, records=reported)
+        found = [_settled(search, in_table, cell) for cell in search.cells()]
+        winners = [winner for winner in found if winner is not None]
         write_modern_presets(winners, preset_file)
         atomic_write(summary, modern_summary(winners))
     return [str(path) for path in (search_file, report_file, preset_file, summary)]
+
+
+def _settled(search: ModernSearch, in_table: ModernSearch, cell: Cell) -> Winner | None:
+    """Return the best finalist that has all runs of the table, else the best one."""
+    ranking = search.ranking(cell)
+    for winner in ranking:
+        if in_table.runs(cell, winner.candidate.final, REPORT_SEEDS):
+            return winner
+    return next(iter(ranking), None)
 
 
 def write_modern_presets(winners: Sequence[Winner], path: Path) -> None:
@@ -114,6 +128,7 @@ def modern_summary(winners: Sequence[Winner]) -> str:
     for winner in winners:
         column = winner.cell.column
         cells = [winner.cell.model, f"{column.dataset} ({column.protocol})", str(winner.tried)]
+        cells += [str(len(winner.runs))]
         cells += [f"{winner.val_mean:.2f}", f"{winner.test_mean:.2f}"]
         settings = toml_values(winner.candidate.settings, ", ")
         lines.append(f"| {' | '.join(cells)} | `{settings}` |")
@@ -122,11 +137,16 @@ def modern_summary(winners: Sequence[Winner]) -> str:
 
 _SUMMARY = """# The search on the newer benchmarks
 
-Every model has the same number of draws on a graph. A draw is trained on the official splits 0 and
-1 (seeds 0 and 1 under `full`) with little patience, the best two with more patience on the splits 0
-to 2. The winner has the best mean of the official metric on validation nodes. Test scores of the
-search runs, in %, are shown and selected nothing. `modern-search.parquet` holds all runs,
-`modern_spaces.toml` in `nfgnn/paper/search` the values that were drawn from.
+A draw is a configuration that was tried. It is trained with little patience on the official splits
+0 and 1 (seeds 0 and 1 under `full`); on a graph with 6,000 nodes and more, only the better half is
+trained on split 1. The best draws are trained with more patience on the splits 0 to 2, and on a
+smaller graph the best two of them on all ten splits. The winner has the best mean of the official
+metric on validation nodes. Models with fewer draws on a graph than the others were searched less
+there. "Splits" counts those of validation and test score. Test scores of the search runs, in %, are
+shown and selected nothing. `modern-search.parquet` holds all runs. `modern_spaces.toml` in
+`nfgnn/paper/search` holds the values of the first nine draws, and `modern_second_spaces.toml` those
+of further draws of the residual networks and the published settings that they start with. Further
+draws of other models are from the first file.
 
-| model | graph | draws | validation | test | settings of the winner |
-|---|---|---:|---:|---:|---|"""
+| model | graph | draws | splits | validation | test | settings of the winner |
+|---|---|---:|---:|---:|---:|---|"""
