@@ -1,5 +1,6 @@
 """``nfgnn precompute``: compute the polynomial terms of a graph and write them to disk."""
 
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -190,14 +191,25 @@ def _open_source(
 ) -> "Source":
     """Open a graph, in memory if it is small compared with the budget, otherwise in blocks."""
     from nfgnn.cli._print import print_notes
-    from nfgnn.data import load_dataset, loaded_bytes, open_large
+    from nfgnn.data import held_bytes, load_dataset, loaded_bytes, open_large
     from nfgnn.store import MemorySource, resident_bytes, return_freed_memory
 
     return_freed_memory()
-    if loaded_bytes(dataset, root) > max(0, memory - resident_bytes()) // 4:
+    available = max(0, memory - resident_bytes())
+    if loaded_bytes(dataset, root) > available // 4:
         large = open_large(dataset, root, **columns)
         if large is not None:
             return large
+    held = held_bytes(dataset, root)
+    if held > available:
+        raise UserError(
+            f"{dataset}: is loaded as a whole and takes about {_size(held)}, but --memory "
+            f"{_size(memory)} leaves {_size(available)} besides the libraries; use --memory "
+            f"{math.ceil((memory - available + 2 * held) / 1e9)}GB or more"
+        )
+    if held > 0:
+        line = f"{dataset}: loaded as a whole, about {_size(held)} of {_size(available)} available"
+        console(stderr=True).print(printable(line), highlight=False, markup=False)
     data = load_dataset(dataset, root=root, need_labels=need_labels, **columns)
     print_notes(data)
     path = Path(dataset)

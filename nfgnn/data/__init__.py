@@ -22,6 +22,7 @@ from nfgnn.data.features import degree_features
 from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.load import (
     graph_paths,
+    held_bytes,
     load_dataset,
     loaded_bytes,
     open_large,
@@ -71,6 +72,7 @@ __all__ = [
     "features_of_objects",
     "few",
     "graph_paths",
+    "held_bytes",
     "is_available",
     "kept_edges",
     "load_dataset",

@@ -17,13 +17,14 @@ MAX_NODES = 2**31 - 1
 MAX_WEIGHT = float(np.finfo(np.float32).max)
 
 
-def check_weights(weight: np.ndarray, num_edges: int, where: str) -> np.ndarray:
+def check_weights(weight: np.ndarray, num_edges: int, where: str, first: int = 0) -> np.ndarray:
     """Return weights as float64 [E]; refuse values outside of 0 to ``MAX_WEIGHT``.
 
     Args:
         weight: one weight per listed edge.
         num_edges: number of listed edges.
         where: the place that error messages name.
+        first: number of the first of these edges, for error messages.
     """
     weight = weight.reshape(-1).astype(np.float64)
     if len(weight) != num_edges:
@@ -35,10 +36,20 @@ def check_weights(weight: np.ndarray, num_edges: int, where: str) -> np.ndarray:
     if invalid.any():
         edge = int(np.flatnonzero(invalid)[0])
         raise UserError(
-            f"{where}: the weight of edge {edge} (counted from 0) is {weight[edge]}; "
+            f"{where}: the weight of edge {first + edge} (counted from 0) is {weight[edge]}; "
             f"weights must be positive and at most {MAX_WEIGHT:g} (float32)."
         )
     return weight
+
+
+def round_weights(total: np.ndarray) -> np.ndarray:
+    """Return sums of weights in float32; refuse those that exceed it."""
+    if len(total) and total.max() > MAX_WEIGHT:
+        raise UserError(
+            f"the weights of an edge that is listed more than once add up to {total.max():g}; "
+            f"at most {MAX_WEIGHT:g} is supported: scale the weights."
+        )
+    return total.astype(np.float32)
 
 
 def undirected(
@@ -80,12 +91,7 @@ def undirected(
     notes += _notes(len(source), num_directed, upper.nnz)
     whole = upper + upper.T.tocsr()
     if weight is not None:
-        if whole.nnz and whole.data.max() > MAX_WEIGHT:
-            raise UserError(
-                f"the weights of an edge that is listed more than once add up to "
-                f"{whole.data.max():g}; at most {MAX_WEIGHT:g} is supported: scale the weights."
-            )
-        weight = whole.data.astype(np.float32)
+        weight = round_weights(whole.data)
     # Filled in place: a copy would cost more than the sort.
     edge_index = np.empty((2, whole.nnz), dtype=np.int64)
     nodes = np.arange(num_nodes, dtype=np.int32)

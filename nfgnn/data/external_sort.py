@@ -7,32 +7,41 @@ each in bounded memory, write it:
 2. *scatter* both directions of every edge into the bucket of its row, as the key row · n + column;
 3. *sort* one bucket after the other, drop duplicates, and append the columns to the result.
 
+Weights travel with the keys. Their sign tells the direction in which an edge was listed, because
+the weights of both directions are averaged.
+
 After every block and every bucket a small file records the progress. Work that was interrupted
 resumes there, and later writes go to the same places again. The keys take 8 bytes per directed edge
-on disk, the result 4.
+on disk, the result 4. Weights add 8 to both.
 """
 
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from nfgnn.data.edges import MAX_NODES
+from nfgnn.data.edges import MAX_NODES, check_weights, round_weights
 from nfgnn.errors import UserError
 from nfgnn.npyfile import NpyFile
 
-EdgeBlocks = Callable[[int], Iterator[tuple[np.ndarray, np.ndarray]]]
-"""Iterate over (sources, targets) in blocks of about the given size, always in the same order."""
+EdgeBlocks = Callable[[int], Iterator[tuple[np.ndarray, ...]]]
+"""Iterate over (sources, targets) in blocks of about the given size, always in the same order.
+
+Weighted edges are (sources, targets, weights).
+"""
 Report = Callable[[str, int, int], None]
 """Receive progress: the name of the stage, the amount done, and the total (0 if unknown)."""
 
 _BINS = 2**16  # ranges of rows in which edges are counted
 _BYTES_PER_EDGE = 224  # memory per edge of a block while it is scattered, with a reserve
+_BYTES_PER_WEIGHTED_EDGE = 320
 _BYTES_PER_KEY = 40  # memory per key of a bucket while it is sorted
+_BYTES_PER_WEIGHTED_KEY = 88
 
 
 @dataclass
@@ -47,6 +56,16 @@ class _State:
     offsets: list[int] = field(default_factory=list)  # of the buckets in the file of keys
     buckets: int = 0  # sorted buckets
     total: int = 0  # entries of the result so far
+    ones: bool = True  # whether all weights so far are 1
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """Entries of the adjacency matrix, duplicates included."""
+
+    row: np.ndarray
+    col: np.ndarray
+    weight: np.ndarray | None = None  # negative for the reverse of a listed edge
 
 
 def csr_on_disk(
@@ -56,17 +75,21 @@ def csr_on_disk(
     *,
     memory: int = 2**30,
     self_loops: bool = False,
+    weighted: bool = False,
     report: Report = lambda stage, done, total: None,
 ) -> None:
     """Write ``indptr.npy`` (int64) and ``indices.npy`` (int32) of the symmetric adjacency matrix.
 
+    Weights that are not all 1 are written to ``weight.npy``: values of float32 in float64.
+
     Args:
         edges: the edges in blocks; self-loops among them are dropped.
         num_nodes: number of nodes.
-        folder: the folder of the two files, which appear when they are complete. A second call
+        folder: the folder of the files, which appear when they are complete. A second call
             resumes interrupted work.
         memory: bytes that the sort may use.
-        self_loops: add a self-loop to every node.
+        self_loops: add a self-loop to every node, of weight 1.
+        weighted: whether the edges have weights.
         report: receives the progress.
     """
     if num_nodes > MAX_NODES:
@@ -74,8 +97,11 @@ def csr_on_disk(
     if (folder / "indices.npy").is_file():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    sort = _Sort(edges, num_nodes, folder, max(1, memory // _BYTES_PER_EDGE), self_loops, report)
-    sort.count(max(1, memory // _BYTES_PER_KEY))
+    per_edge = _BYTES_PER_WEIGHTED_EDGE if weighted else _BYTES_PER_EDGE
+    per_key = _BYTES_PER_WEIGHTED_KEY if weighted else _BYTES_PER_KEY
+    block = max(1, memory // per_edge)
+    sort = _Sort(edges, num_nodes, folder, block, self_loops, weighted, report)
+    sort.count(max(1, memory // per_key))
     sort.scatter()
     sort.sort()
 
@@ -88,12 +114,14 @@ class _Sort:
         folder: Path,
         block: int,
         self_loops: bool,
+        weighted: bool,
         report: Report,
     ) -> None:
         self.edges = edges
         self.n = num_nodes
         self.folder = folder
         self.self_loops = self_loops
+        self.weighted = weighted
         self.report = report
         self.bin_width = max(1, -(-num_nodes // _BINS))
         self.state = _State(block)
@@ -105,8 +133,8 @@ class _Sort:
         if state.stage != "count":
             return
         counts = np.zeros(-(-self.n // self.bin_width), dtype=np.int64)
-        for done, (row, _) in enumerate(self._both_directions()):
-            counts += np.bincount(row // self.bin_width, minlength=len(counts))
+        for done, entries in enumerate(self._both_directions()):
+            counts += np.bincount(entries.row // self.bin_width, minlength=len(counts))
             self.report("counting edges", done + 1, 0)
         bucket_of_bin = np.maximum(np.cumsum(counts) - 1, 0) // bucket_size
         first_bins = np.flatnonzero(np.diff(bucket_of_bin, prepend=-1))
@@ -121,91 +149,136 @@ class _Sort:
         if state.stage != "scatter":
             return
         num_keys = state.offsets[-1]
-        with NpyFile.create(self.folder / "keys.npy", np.int64, (num_keys,)) as keys:
-            for block, (row, col) in enumerate(self._both_directions()):
+        with ExitStack() as files:
+            keys = files.enter_context(self._create("keys.npy", np.int64))
+            weights = None
+            if self.weighted:
+                weights = files.enter_context(self._create("weights.npy", np.float64))
+            for block, entries in enumerate(self._both_directions()):
                 if block < state.blocks:
                     continue
-                self._scatter_block(row, col, keys)
+                self._scatter_block(entries, keys, weights)
                 keys.sync()
+                if weights is not None:
+                    weights.sync()
                 state.blocks = block + 1
                 self._save()
                 self.report("scattering edges", sum(state.fill) - sum(state.offsets[:-1]), num_keys)
         state.stage = "sort"
         self._save()
 
-    def _scatter_block(self, row: np.ndarray, col: np.ndarray, keys: NpyFile) -> None:
-        """Append the keys of one block to their buckets."""
+    def _scatter_block(self, entries: _Entries, keys: NpyFile, weights: NpyFile | None) -> None:
+        """Append the entries of one block to their buckets."""
         fill = self.state.fill
         first_rows = np.array(self.state.bins[1:-1]) * self.bin_width
-        bucket = np.searchsorted(first_rows, row, side="right").astype(np.uint16)
+        bucket = np.searchsorted(first_rows, entries.row, side="right").astype(np.uint16)
         order = np.argsort(bucket, kind="stable")
         bounds = np.append(0, np.cumsum(np.bincount(bucket, minlength=len(fill))))
-        key = (row * self.n + col)[order]
+        key = (entries.row * self.n + entries.col)[order]
+        weight = None if entries.weight is None else entries.weight[order]
         for b in np.flatnonzero(np.diff(bounds)).tolist():
-            part = key[bounds[b] : bounds[b + 1]]
-            keys.write(fill[b], part)
-            fill[b] += len(part)
+            part = slice(bounds[b], bounds[b + 1])
+            keys.write(fill[b], key[part])
+            if weights is not None and weight is not None:
+                weights.write(fill[b], weight[part])
+            fill[b] += int(bounds[b + 1] - bounds[b])
 
     def sort(self) -> None:
         state = self.state
-        parts = {name: self.folder / f"{name}.part" for name in ("indptr", "indices")}
+        # indices.npy gets its name last: it says that all of them are complete.
+        names = ["indptr", "weight", "indices"] if self.weighted else ["indptr", "indices"]
+        parts = {name: self.folder / f"{name}.part" for name in names}
         if state.stage == "sort":
-            indptr = NpyFile.create(parts["indptr"], np.int64, (self.n + 1,))
-            indices = NpyFile.create(parts["indices"], np.int32, (state.offsets[-1],))
-            with NpyFile.open(self.folder / "keys.npy") as keys, indices, indptr:
-                indptr.write(0, np.zeros(1))
-                self._sort_buckets(keys, indices, indptr)
-                indptr.finish()
-                indices.finish(state.total)
+            with ExitStack() as files:
+                out = {
+                    "indptr": NpyFile.create(parts["indptr"], np.int64, (self.n + 1,)),
+                    "indices": self._create("indices.part", np.int32),
+                }
+                if self.weighted:
+                    out["weight"] = self._create("weight.part", np.float64)
+                for file in out.values():
+                    files.enter_context(file)
+                out["indptr"].write(0, np.zeros(1))
+                self._sort_buckets(out)
+                for name, file in out.items():
+                    file.finish(None if name == "indptr" else state.total)
             state.stage = "name"
             self._save()
-        for name, part in parts.items():  # indices.npy is last: it says that both are complete
+        if self.weighted and state.ones:
+            parts["weight"].unlink(missing_ok=True)
+        for name, part in parts.items():
             if part.is_file():
                 part.replace(self.folder / f"{name}.npy")
-        for name in ("keys.npy", "sort.json"):
+        for name in ("keys.npy", "weights.npy", "sort.json"):
             (self.folder / name).unlink(missing_ok=True)
 
-    def _sort_buckets(self, keys: NpyFile, indices: NpyFile, indptr: NpyFile) -> None:
+    def _sort_buckets(self, out: dict[str, NpyFile]) -> None:
         state = self.state
         buckets = zip(pairwise(state.bins), pairwise(state.offsets))
         for bucket, ((first, last), (start, stop)) in enumerate(buckets):
             if bucket < state.buckets:
                 continue
-            row, col = self._sort_keys(keys.read(start, stop))
+            entries = self._sorted_bucket(start, stop)
             low = first * self.bin_width
             high = min(last * self.bin_width, self.n)
-            ends = state.total + np.cumsum(np.bincount(row - low, minlength=high - low))
-            indices.write(state.total, col)
-            indptr.write(low + 1, ends)
-            indices.sync()
-            indptr.sync()
-            state.total += len(col)
+            ends = np.cumsum(np.bincount(entries.row - low, minlength=high - low))
+            out["indptr"].write(low + 1, state.total + ends)
+            out["indices"].write(state.total, entries.col)
+            if entries.weight is not None:
+                out["weight"].write(state.total, entries.weight)
+                state.ones &= bool((entries.weight == 1).all())
+            for file in out.values():
+                file.sync()
+            state.total += len(entries.col)
             state.buckets = bucket + 1
             self._save()
             self.report("sorting edges", stop, state.offsets[-1])
 
-    def _sort_keys(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows and columns (int32) of one bucket, sorted and unique."""
-        key.sort()
-        keep = np.ones(len(key), dtype=bool)
-        np.not_equal(key[1:], key[:-1], out=keep[1:])
-        key = key[keep]
+    def _sorted_bucket(self, start: int, stop: int) -> _Entries:
+        """Return the entries of one bucket, sorted and unique."""
+        with NpyFile.open(self.folder / "keys.npy") as keys:
+            key = keys.read(start, stop)
+        weight = None
+        if self.weighted:
+            with NpyFile.open(self.folder / "weights.npy") as weights:
+                key, weight = _merge_weights(key, weights.read(start, stop))
+        else:
+            key.sort()
+            keep = np.ones(len(key), dtype=bool)
+            np.not_equal(key[1:], key[:-1], out=keep[1:])
+            key = key[keep]
         row = key // self.n
         key -= row * self.n
-        return row, key.astype(np.int32)
+        return _Entries(row, key.astype(np.int32), weight)
 
-    def _both_directions(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _both_directions(self) -> Iterator[_Entries]:
         """Iterate over blocks of edges in both directions, then over the requested self-loops."""
+        done = 0
         for block in self.edges(self.state.block):
-            source, target = (self._check(end) for end in block)
+            source, target = (self._check(end) for end in block[:2])
             keep = source != target
+            weight = None
+            if self.weighted:
+                weight = check_weights(block[2], len(source), "edges", done)
+                keep &= weight.astype(np.float32) != 0
+                weight = weight[keep]
+            done += len(source)
             source = source[keep]
             target = target[keep]
-            yield np.concatenate([source, target]), np.concatenate([target, source])
+            # Duplicates stay in the order of the list, in which their weights are added up.
+            yield _Entries(
+                _alternating(source, target),
+                _alternating(target, source),
+                None if weight is None else _alternating(weight, -weight),
+            )
         if self.self_loops:
             for start in range(0, self.n, self.state.block):
                 loops = np.arange(start, min(start + self.state.block, self.n))
-                yield loops, loops
+                yield _Entries(loops, loops, np.ones(len(loops)) if self.weighted else None)
+
+    def _create(self, name: str, dtype: type[np.generic]) -> NpyFile:
+        """Open a file with one value per entry for writing."""
+        return NpyFile.create(self.folder / name, dtype, (self.state.offsets[-1],))
 
     def _check(self, end: np.ndarray) -> np.ndarray:
         end = np.asarray(end, dtype=np.int64)
@@ -221,6 +294,23 @@ class _Sort:
         partial = self.folder / "sort.json.partial"
         partial.write_text(json.dumps(asdict(self.state)))
         partial.replace(self.folder / "sort.json")
+
+
+def _alternating(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    return np.stack([first, second], axis=1).reshape(-1)
+
+
+def _merge_weights(key: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sort keys and merge equal ones, as :func:`nfgnn.data.edges.undirected` merges weights."""
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    weight = weight[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    both = np.minimum.reduceat(weight, first) < 0
+    both &= np.maximum.reduceat(weight, first) > 0
+    total = np.add.reduceat(np.abs(weight), first)
+    total[both] /= 2
+    return key[first], round_weights(total).astype(np.float64)
 
 
 def undirected_on_disk(edges: np.ndarray, num_nodes: int, target: Path, block: int = 2**22) -> None:

@@ -34,6 +34,10 @@ class LargeGraph:
     edges: EdgeBlocks
     features: Callable[[int], Iterator[np.ndarray]]
     """Iterate over the features, float32, in blocks of at most the given number of rows."""
+    weighted: bool = False
+    """Whether the blocks of edges contain weights."""
+    sparse_features: bool = False
+    """Whether the features would be a sparse matrix in memory, which decides how they round."""
     masks: dict[str, np.ndarray] = field(default_factory=dict)
     metric: str = "auto"
     registered_name: str = ""
@@ -58,6 +62,7 @@ class LargeGraph:
                 folder,
                 memory=memory,
                 self_loops=self_loops,
+                weighted=self.weighted,
                 report=report,
             )
         except UserError as error:

@@ -16,15 +16,12 @@ from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.messages import first_line
 from nfgnn.data.processed_cache import load_processed, save_processed
 from nfgnn.data.published import check_raw_files, check_small_files, published_file
-from nfgnn.data.readers.array_folder import (
-    is_array_folder,
-    open_array_folder,
-    read_array_folder,
-)
+from nfgnn.data.readers.array_folder import is_array_folder, read_array_folder
 from nfgnn.data.readers.columns import Columns
 from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.graph_tables import open_graph_folder, read_graph_folder
-from nfgnn.data.readers.npz import declared_bytes, open_npz, read_npz
+from nfgnn.data.readers.mapped_graph import open_array_folder, open_npz
+from nfgnn.data.readers.npz import declared_bytes, read_npz
 from nfgnn.data.readers.npz_members import check_members
 from nfgnn.data.readers.python_objects import from_frames, from_networkx, from_scipy, is_networkx
 from nfgnn.data.readers.saved_tensors import open_saved_tensors, read_saved_tensors
@@ -152,8 +149,8 @@ def open_large(
     """Open a graph that is read in blocks, or return ``None`` if its format has no such reader.
 
     Five formats have one: a folder with ``nodes`` and ``edges`` (CSV or Parquet), an ``.npz`` file,
-    a folder with its arrays as ``.npy`` files, a ``.pt`` or ``.safetensors`` file without edge
-    weights, and the raw files of ogbn-papers100M.
+    a folder with its arrays as ``.npy`` files, a ``.pt`` or ``.safetensors`` file, and the raw
+    files of ogbn-papers100M.
 
     Args:
         source: as for :func:`nfgnn.data.load_dataset`.
@@ -197,6 +194,29 @@ def loaded_bytes(source: str | Path, root: str | Path | None = None) -> int:
     if entry is None or entry.large_reader is None or find_raw_files(entry, root) is None:
         return 0
     return 4 * entry.nodes * entry.features + 200 * entry.edges
+
+
+def held_bytes(source: str | Path, root: str | Path | None = None) -> int:
+    """Estimate the memory that a loaded graph keeps, for sources without a reader in blocks.
+
+    Reading it takes more for a while. The result is 0 for other sources.
+    """
+    name = registered_name(source)
+    path = expand_user(source)
+    if name is None:
+        is_file = path.suffix.lower() in _TENSOR_FILES and path.is_file()
+        return path.stat().st_size if is_file else 0
+    entry = REGISTRY.get(name)
+    if entry is None or entry.large_reader is not None:
+        return 0
+    folder = find_raw_files(entry, root)
+    files = int(1e6 * entry.megabytes)
+    if folder is not None:
+        files = sum((folder / file).stat().st_size for file in entry.required)
+    # Features are dense, or sparse and then hardly smaller than in the files. The edges are two
+    # numbers of 8 bytes in both directions.
+    features = min(4 * entry.nodes * entry.features, files)
+    return features + 32 * entry.edges + 8 * entry.nodes
 
 
 def _load_named(name: str, root: str | Path | None, options: dict[str, Any]) -> Data:

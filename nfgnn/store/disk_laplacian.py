@@ -42,7 +42,7 @@ class DiskLaplacian:
     block_entries: int = 2**22
 
     def write_scale(self) -> None:
-        """Write ``scale.npy`` from ``indptr.npy``, unless it exists."""
+        """Write ``scale.npy`` from the degrees, unless it exists."""
         if self._file("scale").is_file():
             return
         partial = self.folder / "scale.part"
@@ -51,10 +51,22 @@ class DiskLaplacian:
             with NpyFile.create(partial, np.float64, (n,)) as scale:
                 for first in range(0, n, _ROWS):
                     last = min(first + _ROWS, n)
-                    degree = torch.from_numpy(np.diff(indptr.read(first, last + 1))).double()
+                    degree = self._degrees(indptr.read(first, last + 1))
                     scale.write(first, torch.where(degree > 0, degree.rsqrt(), 0.0).numpy())
                 scale.finish()
         partial.replace(self._file("scale"))
+
+    def _degrees(self, bounds: np.ndarray) -> Tensor:
+        """Return the degrees of some rows in float64, given the pointers of the rows."""
+        if not self._weighted:
+            return torch.from_numpy(np.diff(bounds)).double()
+        degrees = []
+        for first, last in _row_ranges(bounds, self.block_entries):
+            offsets = torch.from_numpy(bounds[first : last + 1] - bounds[first])
+            weight = self._read("weight", int(bounds[first]), int(bounds[last]))
+            # Rounds as in memory, where a sum does not depend on the other rows either.
+            degrees.append(torch.segment_reduce(weight, "sum", offsets=offsets, initial=0.0))
+        return torch.cat(degrees)
 
     def load(self, lambda_max: float, device: torch.device) -> ScaledLaplacian:
         """Read the whole operator into the memory of a device."""

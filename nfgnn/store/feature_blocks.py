@@ -1,6 +1,7 @@
 """Scale the features and write them in column blocks: the first term of every block."""
 
 import json
+import warnings
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -10,7 +11,7 @@ import torch
 from nfgnn.data import FeatureScaling
 from nfgnn.npyfile import NpyFile
 from nfgnn.store.file_format import as_list, make_scaling, write_json
-from nfgnn.store.source import MemorySource, Report, Source, dense_rows
+from nfgnn.store.source import MemorySource, Report, Source
 from nfgnn.store.workspace import Workspace
 
 _SCALING = "scaling.json"
@@ -108,11 +109,11 @@ def _is_sparse(nonzeros: int, source: Source) -> bool:
 
 def _scaled_rows(source: Source, scaling: FeatureScaling, rows: int) -> Iterator[np.ndarray]:
     """Yield blocks of the rows that :meth:`FeatureScaling.apply` gives for the whole matrix."""
-    if isinstance(source, MemorySource):
-        x = source.data.x
-        if x.layout != torch.strided and scaling.how != "standard":
-            # Scaled as a sparse matrix, so that values are rounded as in training.
-            yield from dense_rows(scaling.apply(x), rows)
-            return
     for block in source.features(rows):
-        yield scaling.apply(torch.from_numpy(block)).numpy()
+        x = torch.from_numpy(block)
+        if source.sparse_features and scaling.how != "standard":
+            # Scaled as a sparse matrix, so that values are rounded as in training.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # CSR tensors are in beta
+                x = x.to_sparse_csr()
+        yield scaling.apply(x).to_dense().numpy()

@@ -10,6 +10,7 @@ blocks needs K products. A streamed product moves 8m bytes for the operator and 
 between disk and memory, the others nothing. The disk holds the graph (4m + 16n bytes; 8m + 16n to
 stream it), the features (4nf) and the terms (r (K + 1) f values), which exist twice while rows are
 assembled. A sketch of s columns adds one pass over the operator (4m + 16n bytes) and r s values.
+Edge weights take 8m bytes more on disk, and 16m more while the edges are sorted.
 """
 
 import shutil
@@ -106,6 +107,7 @@ def make_plan(
     out: Path,
     device_memory: int = 0,
     parts: int = 1,
+    weighted: bool = False,
 ) -> Plan:
     """Choose the cut that needs the least time within the memory budget.
 
@@ -123,36 +125,38 @@ def make_plan(
         out: folder of the store; its disk is checked for free space.
         device_memory: free bytes of GPU memory; 0 if no GPU is used.
         parts: number of blocks to aim at, where there are enough features.
+        weighted: whether the edges have weights.
     """
     n = num_nodes
     m = num_entries
     f = num_features
-    budget = MemoryBudget(settings.memory, base, n, m, num_rows, device_memory)
+    budget = MemoryBudget(settings.memory, base, n, m, num_rows, device_memory, weighted)
     cut, width = _choose_cut(budget, f, parts)
     blocks = _ceil_div(f, width)
     products = settings.K * blocks
 
-    graph = 4 * m + 16 * n
+    weights = 8 * m if weighted else 0
+    graph = 4 * m + 16 * n + weights
     itemsize = DTYPES[settings.dtype].itemsize
     terms = num_rows * (settings.K + 1) * f * itemsize
     sketch = num_rows * settings.sketch * itemsize
     part_bytes = {"terms": terms}
     if sketch:
         part_bytes["sketch"] = sketch
-    read = 8 * m + 8 * n * f + terms
-    written = 12 * m + 4 * n * f + 2 * terms + sketch
+    read = 8 * m + weights + 8 * n * f + terms
+    written = 12 * m + 2 * weights + 4 * n * f + 2 * terms + sketch
     if sketch:
-        read += 4 * m + 16 * n
+        read += graph
     scratch = 0
     preparing = 0.0
     if cut == "streamed":
-        read += 4 * m + products * (8 * m + 8 * n * width)
+        read += 4 * m + weights + products * (8 * m + 8 * n * width)
         written += 4 * m + settings.K * 4 * n * f
         scratch = 4 * m + 12 * n * width
         preparing = m * speed.normalise
     else:
         read += blocks * graph
-    sorting = 12 * m + 8 * n
+    sorting = 12 * m + 8 * n + 2 * weights
     computing = graph + 4 * n * f + scratch + terms + sketch
     kept = graph if settings.serve else 0
     return Plan(

@@ -200,6 +200,7 @@ def plan_precompute(
         out=Path(out),
         device_memory=torch.cuda.mem_get_info()[0] if on_gpu else 0,
         parts=make_executor(engine, None, _no_output).target_blocks,
+        weighted=source.weighted,
     )
 
 

@@ -47,6 +47,14 @@ class Source(Protocol):
         """Entries of the adjacency matrix, or an upper bound."""
 
     @property
+    def weighted(self) -> bool:
+        """Whether the edges have weights."""
+
+    @property
+    def sparse_features(self) -> bool:
+        """Whether features are scaled as a sparse matrix, which rounds otherwise."""
+
+    @property
     def y(self) -> np.ndarray:
         """Labels ``[num_nodes]``, -1 for unlabelled nodes."""
 
@@ -69,7 +77,7 @@ class Source(Protocol):
     def write_pattern(self, folder: Path, memory: int, self_loops: bool, report: Report) -> None:
         """Write ``indptr.npy`` and ``indices.npy`` of the adjacency matrix.
 
-        For a graph with edge weights, also write ``weight.npy`` and ``scale.npy``.
+        For a graph with edge weights, also write ``weight.npy``. ``scale.npy`` may be left out.
         """
 
 
@@ -89,6 +97,8 @@ class MemorySource:
         self.metric = str(data.get("metric") or "auto")
         self.num_nodes, self.num_features = data.x.shape
         self.num_entries = data.edge_index.shape[1]
+        self.weighted = data.get("edge_weight") is not None
+        self.sparse_features = data.x.layout != torch.strided
         self.y: np.ndarray = data.y.numpy()
         classes = data.get("class_names") or range(int(data.y.max()) + 1)
         self.class_names = [str(name) for name in classes]

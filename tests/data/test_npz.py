@@ -9,7 +9,7 @@ from helpers.raw_layouts import writer_of
 from scipy import sparse
 
 from nfgnn.data import REGISTRY, load_dataset
-from nfgnn.data.readers.npz import open_npz
+from nfgnn.data.readers.mapped_graph import open_npz
 from nfgnn.errors import UserError
 
 

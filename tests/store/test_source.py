@@ -9,10 +9,12 @@ import pyarrow as pa
 import pytest
 import torch
 from helpers.raw_layouts import ogb_binary
-from helpers.store_graphs import planned, small_graph, terms_in_memory, write_tables
+from helpers.store_graphs import files_of, planned, small_graph, terms_in_memory, write_tables
 from pyarrow import csv, parquet
 from safetensors.torch import save_file
+from scipy import sparse
 from torch import Tensor
+from torch_geometric.data import Data
 
 from nfgnn.data import REGISTRY, load_dataset, loaded_bytes, open_large
 from nfgnn.errors import UserError
@@ -86,16 +88,140 @@ def test_files_of_tensors_in_blocks(ending: str, tmp_path: Path) -> None:
     assert torch.equal(store.labels().train_mask, data.train_mask[store.nodes])
 
 
-@pytest.mark.parametrize("change", ["weights", "sparse", "no labels"])
+@pytest.mark.parametrize("change", ["sparse", "no labels"])
 def test_files_of_tensors_that_are_read_as_a_whole(change: str, tmp_path: Path) -> None:
-    data = small_graph(weighted=change == "weights")
+    data = small_graph()
     content = {key: value for key, value in data.to_dict().items() if isinstance(value, Tensor)}
     if change == "sparse":
-        content["x"] = content["x"].to_sparse_csr()
+        content["x"] = content["x"].to_sparse_coo()
     if change == "no labels":
         del content["y"]
     torch.save(content, tmp_path / "g.pt")
     assert open_large(tmp_path / "g.pt") is None
+
+
+def _write(data: Data, folder: Path, layout: str, weight: np.ndarray, edges: np.ndarray) -> Path:
+    """Write a graph with the given list of weighted edges."""
+    path = folder / f"g.{layout}"
+    labels = data.y.numpy()
+    if layout == "pt":
+        content = {"x": data.x, "y": data.y, "edge_index": torch.from_numpy(edges)}
+        torch.save({**content, "edge_weight": torch.from_numpy(weight)}, path)
+        return path
+    if layout == "parquet":
+        path.mkdir()
+        nodes = {"id": np.arange(len(labels)), "label": labels}
+        nodes.update({f"x{i}": column for i, column in enumerate(data.x.T.numpy())})
+        parquet.write_table(pa.table(nodes), path / "nodes.parquet")
+        table = pa.table({"source": edges[0], "target": edges[1], "weight": weight})
+        parquet.write_table(table, path / "edges.parquet")
+        return path
+    arrays = {"edges": edges.T, "edge_weights": weight, "node_labels": labels}
+    if data.x.layout == torch.strided:
+        arrays["node_features"] = data.x.numpy()
+    else:
+        arrays["node_features_data"] = data.x.values().numpy()
+        arrays["node_features_indices"] = data.x.col_indices().numpy()
+        arrays["node_features_indptr"] = data.x.crow_indices().numpy()
+        arrays["node_features_shape"] = np.array(data.x.shape)
+    if layout == "npz":
+        np.savez(path, **arrays)
+        return path
+    path.mkdir()
+    for name, array in arrays.items():
+        np.save(path / f"{name}.npy", np.ascontiguousarray(array))
+    return path
+
+
+def _compare_with_memory(path: Path, folder: Path, settings: Settings, width: int = 4) -> None:
+    """Both ways of reading give the same store, byte for byte, its manifest aside."""
+    data = load_dataset(path)
+    large = open_large(path)
+    assert large is not None
+    chosen = planned(
+        MemorySource(data), folder, settings, cut="streamed", width=width, stream_entries=50
+    )
+    precompute(large, folder / "blocks", settings, chosen=chosen)
+    precompute(MemorySource(data), folder / "memory", settings, chosen=chosen)
+    found, expected = (files_of(folder / name) for name in ("blocks", "memory"))
+    assert found.keys() == expected.keys()
+    for name in found.keys() - {"manifest.json"}:
+        assert found[name] == expected[name], name
+
+
+@pytest.mark.parametrize("layout", ["parquet", "npz", "folder", "pt"])
+@pytest.mark.parametrize("self_loops", [False, True])
+def test_weighted_edges_in_blocks(layout: str, self_loops: bool, tmp_path: Path) -> None:
+    """Weights of edges that are listed again and in both directions are those in memory."""
+    data = small_graph(weighted=True)
+    rng = np.random.default_rng(1)
+    chosen = rng.integers(0, data.edge_index.shape[1], 700)
+    edges = data.edge_index.numpy()[:, chosen]
+    weight = rng.random(700)
+    weight[:9] = [0.0, 1e-60, 1, 1, 1, 1, 1, 1, 1]
+    path = _write(data, tmp_path, layout, weight, edges)
+    settings = Settings(K=3, features="raw", rows="all", serve=True, self_loops=self_loops)
+    _compare_with_memory(path, tmp_path, settings)
+    assert (tmp_path / "blocks" / "weight.npy").is_file()
+
+
+@pytest.mark.parametrize("layout", ["npz", "folder", "pt"])
+@pytest.mark.parametrize("how", ["auto", "raw"])
+def test_sparse_features_in_blocks(layout: str, how: str, tmp_path: Path) -> None:
+    """Rows of a sparse matrix are scaled with the rounding of a sparse matrix in memory."""
+    data = small_graph()
+    rng = np.random.default_rng(2)
+    x = np.where(rng.random((60, 4400)) < 0.02, rng.random((60, 4400)), 0).astype(np.float32)
+    data.x = torch.from_numpy(x).to_sparse_csr()
+    edges = data.edge_index.numpy()
+    path = _write(data, tmp_path, layout, np.ones(edges.shape[1]), edges)
+    assert load_dataset(path).x.layout == torch.sparse_csr
+    settings = Settings(K=1, features=how, rows="all", serve=True)
+    _compare_with_memory(path, tmp_path, settings, width=3000)
+    assert not (tmp_path / "blocks" / "weight.npy").is_file()
+
+
+def test_an_adjacency_matrix_in_blocks(tmp_path: Path) -> None:
+    """The parts of gnn-benchmark: CSR matrices for both features and edges."""
+    data = small_graph()
+    matrices = {
+        "adj": sparse.csr_array(
+            sparse.coo_array((np.ones(data.num_edges), data.edge_index.numpy()))
+        ),
+        "attr": sparse.csr_array(data.x.numpy()),
+    }
+    arrays = {"labels": data.y.numpy()}
+    for name, matrix in matrices.items():
+        for part in ("data", "indices", "indptr"):
+            arrays[f"{name}_{part}"] = getattr(matrix, part)
+        arrays[f"{name}_shape"] = np.array(matrix.shape)
+    np.savez(tmp_path / "g.npz", **arrays)
+    settings = Settings(K=2, features="raw", rows="all")
+    _compare_with_memory(tmp_path / "g.npz", tmp_path, settings)
+
+
+@pytest.mark.parametrize("damage", ["indices", "indptr", "shape", "data"])
+@pytest.mark.parametrize("layout", ["npz", "pt"])
+def test_damaged_sparse_features_are_rejected(damage: str, layout: str, tmp_path: Path) -> None:
+    data = small_graph()
+    data.x = torch.where(data.x > 0, data.x, 0.0).to_sparse_csr()
+    indptr, indices, values = data.x.crow_indices(), data.x.col_indices(), data.x.values()
+    shape = [60, 7]
+    if damage == "indices":
+        indices[5] = 7
+    if damage == "indptr":
+        indptr[3] = 10**6
+    if damage == "shape":
+        shape = [60, 2]
+    if damage == "data":
+        values[4] = torch.nan
+    data.x = torch.sparse_csr_tensor(indptr, indices, values, shape, check_invariants=False)
+    edges = data.edge_index.numpy()
+    path = _write(data, tmp_path, layout, np.ones(edges.shape[1]), edges)
+    large = open_large(path)
+    assert large is not None
+    with pytest.raises(UserError, match=f"g.{layout}"):
+        list(large.features(9))
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])

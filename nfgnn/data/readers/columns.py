@@ -72,7 +72,12 @@ def optional(table: pa.Table, name: str, default: str, file: str) -> pa.ChunkedA
 
 
 def numbers(
-    column: pa.ChunkedArray, name: str, file: str, what: str, gaps: bool = False
+    column: pa.ChunkedArray,
+    name: str,
+    file: str,
+    what: str,
+    gaps: bool = False,
+    first: int = 0,
 ) -> np.ndarray:
     """Return a column as numbers; refuse gaps, text and infinity.
 
@@ -82,11 +87,12 @@ def numbers(
         file: the file, for error messages.
         what: ``"feature"`` or ``"weight"``, for error messages.
         gaps: return gaps as NaN instead of refusing them.
+        first: rows of the table before this column, for error messages.
     """
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
     if column.null_count and not gaps:
-        row = pc.index(pc.is_null(column), True).as_py() + 1
+        row = first + pc.index(pc.is_null(column), True).as_py() + 1
         raise UserError(
             f"{file}: row {row}, column {quoted(name)}: the {what} is missing; "
             "fill the gap or drop the column."
@@ -102,7 +108,8 @@ def numbers(
         if len(invalid):
             row = int(invalid[0])
             raise UserError(
-                f"{file}: row {row + 1}, column {quoted(name)}: the {what} is {values[row]}; "
+                f"{file}: row {first + row + 1}, column {quoted(name)}: the {what} is "
+                f"{values[row]}; "
                 "a finite number is required."
             )
     return values

@@ -153,11 +153,7 @@ def open_graph_folder(folder: Path, columns: Columns) -> LargeGraph:
     nodes = find_table(folder, "nodes")
     edges = find_table(folder, "edges")
     names = columns.features(column_names(nodes))
-    if columns.weight_column in column_names(edges):
-        raise UserError(
-            f"{edges.name}: weights are not supported for edges that exceed the memory; remove the "
-            f"column {columns.weight_column!r}, or allow more --memory."
-        )
+    weighted = columns.weight_column in column_names(edges)
 
     def feature_batches(rows: int) -> Iterator[np.ndarray]:
         first = 0
@@ -184,6 +180,7 @@ def open_graph_folder(folder: Path, columns: Columns) -> LargeGraph:
         masks=masks,
         edges=lambda size: _edge_batches(edges, columns, size, ids),
         features=feature_batches,
+        weighted=weighted,
         node_ids=None if ids is None else ids.ids,
     )
 
@@ -265,15 +262,19 @@ def _read_ids(nodes: Path, columns: Columns) -> NodeIds:
 
 def _edge_batches(
     edges: Path, columns: Columns, size: int, ids: NodeIds | None
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Iterate over the edges as node numbers; without ``ids`` they are row numbers."""
+) -> Iterator[tuple[np.ndarray, ...]]:
+    """Iterate over the edges as node numbers; without ``ids`` they are row numbers.
+
+    Weights follow where the table has them.
+    """
     names = {"source": columns.source_column, "target": columns.target_column}
     present = column_names(edges)
     for role, name in names.items():
         require(present, name, edges.name, role)
     row = 0
     text = () if ids is None else columns.text
-    for batch in read_batches(edges, list(names.values()), size, text):
+    weights = [columns.weight_column] if columns.weight_column in present else []
+    for batch in read_batches(edges, [*names.values(), *weights], size, text):
         ends = []
         for name in names.values():
             if ids is None:
@@ -282,7 +283,9 @@ def _edge_batches(
                 end = np.empty(batch.num_rows, dtype=np.int64)
                 ids.find(batch[name], end, name, edges.name, row)
                 ends.append(end)
-        yield ends[0], ends[1]
+        for name in weights:
+            ends.append(numbers(batch[name], name, edges.name, "weight", first=row))
+        yield tuple(ends)
         row += batch.num_rows
 
 

@@ -64,8 +64,8 @@ def map_member(path: Path, key: str, scratch: Path) -> np.ndarray:
         ) from None
 
 
-def edge_blocks(edges: np.ndarray, name: str) -> EdgeBlocks:
-    """Return an iterator over blocks of edges, from [2, E] or [E, 2]."""
+def edge_blocks(edges: np.ndarray, name: str, weight: np.ndarray | None = None) -> EdgeBlocks:
+    """Return an iterator over blocks of edges, from [2, E] or [E, 2] and weights [E]."""
     if edges.ndim != 2 or 2 not in edges.shape or edges.dtype.kind not in "iu":
         raise UserError(
             f"{name}: the edges have shape {list(edges.shape)} and type {edges.dtype}; "
@@ -73,15 +73,24 @@ def edge_blocks(edges: np.ndarray, name: str) -> EdgeBlocks:
         )
     edges = edges if edges.flags.c_contiguous else edges.T
     count = edges.size // 2
+    if weight is not None and (weight.size != count or weight.dtype.kind not in "biuf"):
+        raise UserError(
+            f"{name}: there are {weight.size:,} weights of type {weight.dtype} for {count:,} "
+            "edges; give every edge one number."
+        )
 
-    def blocks(size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def blocks(size: int) -> Iterator[tuple[np.ndarray, ...]]:
         for first in range(0, count, size):
             last = min(first + size, count)
             if edges.shape[0] == 2:
-                yield _read(edges, first, last), _read(edges, count + first, count + last)
+                ends = (
+                    read_range(edges, first, last),
+                    read_range(edges, count + first, count + last),
+                )
             else:
-                pairs = _read(edges, 2 * first, 2 * last).reshape(-1, 2)
-                yield pairs[:, 0], pairs[:, 1]
+                pairs = read_range(edges, 2 * first, 2 * last).reshape(-1, 2)
+                ends = (pairs[:, 0], pairs[:, 1])
+            yield ends if weight is None else (*ends, read_range(weight, first, last))
 
     return blocks
 
@@ -95,14 +104,14 @@ def row_blocks(x: np.ndarray, rows: int, name: str) -> Iterator[np.ndarray]:
         )
     for first in range(0, n, rows):
         last = min(first + rows, n)
-        block = _read(x, first * f, last * f).reshape(-1, f).astype(np.float32, copy=False)
+        block = read_range(x, first * f, last * f).reshape(-1, f).astype(np.float32, copy=False)
         place = find_nonfinite(block)
         if place is not None:
             raise nonfinite_error(block[place], first + place[0], place[1], name)
         yield block
 
 
-def _read(array: np.ndarray, first: int, last: int) -> np.ndarray:
+def read_range(array: np.ndarray, first: int, last: int) -> np.ndarray:
     """Read a range of an array's values.
 
     A file is read without its map, because pages of a map count as memory of the process.

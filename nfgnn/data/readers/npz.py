@@ -15,22 +15,19 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import remove_self_loops, to_undirected
 
-from nfgnn.data.labels import encode_labels
-from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.messages import few
-from nfgnn.data.paths import files_fingerprint
 from nfgnn.data.readers.csr_parts import compact_csr, csr_from_parts
-from nfgnn.data.readers.mapped_arrays import edge_blocks, map_member, row_blocks, scratch_folder
 from nfgnn.data.readers.npz_members import member_sizes, read_members
 from nfgnn.errors import UserError
 
-_CSR_PREFIXES = ("node_features_", "attr_", "")  # of features, in order of precedence
-_CSR_PARTS = ("data", "indices", "indptr", "shape")
+CSR_PREFIXES = ("node_features_", "attr_", "")
+"""Of features, in order of precedence."""
+CSR_PARTS = ("data", "indices", "indptr", "shape")
 ARRAYS = {
     *("edges", "edge_weights", "node_features", "node_labels", "labels"),
     *("train_mask", "val_mask", "test_mask", "train_masks", "val_masks", "test_masks"),
     *("class_names", "feature_names", "node_ids"),
-    *(prefix + part for prefix in (*_CSR_PREFIXES, "adj_") for part in _CSR_PARTS),
+    *(prefix + part for prefix in (*CSR_PREFIXES, "adj_") for part in CSR_PARTS),
 }
 """The arrays that are read."""
 _KEYS = "edges, node_features, node_labels (and train_masks, val_masks, test_masks)"
@@ -53,7 +50,7 @@ def graph_from_arrays(arrays: dict[str, np.ndarray], path: Path) -> Data:
     for part in ("train", "val", "test"):
         mask = arrays.get(f"{part}_masks", arrays.get(f"{part}_mask"))
         if mask is not None:
-            mask = _numeric(mask, f"{part}_masks", path.name)
+            mask = numeric(mask, f"{part}_masks", path.name)
             data[f"{part}_mask"] = torch.from_numpy(np.ascontiguousarray(mask.T))
     for key in ("class_names", "feature_names"):
         if key in arrays:
@@ -78,47 +75,9 @@ def read_gnn_benchmark(folder: Path, files: tuple[str, ...]) -> Data:
     x = compact_csr(_sparse(arrays, "attr_", path.name))
     x.data[x.data > 0] = 1
     edge_index, _ = remove_self_loops(torch.from_numpy(_edges(arrays, path)[0]))
-    labels = _numeric(arrays["labels"], "labels", path.name).astype(np.int64)
+    labels = numeric(arrays["labels"], "labels", path.name).astype(np.int64)
     edge_index = to_undirected(edge_index, num_nodes=x.shape[0])
     return Data(x=x, edge_index=edge_index, y=torch.from_numpy(labels))
-
-
-def open_npz(path: Path) -> LargeGraph:
-    """Open a file with ``edges``, ``node_features`` and ``node_labels`` for reading in blocks."""
-    scratch = scratch_folder(path.stem, path)
-    x = map_member(path, "node_features", scratch)
-    if x.ndim != 2:
-        raise UserError(
-            f"{path}: node_features has the shape {list(x.shape)}; save a matrix [nodes, features]."
-        )
-    edges = map_member(path, "edges", scratch)
-    labels = np.array(map_member(path, "node_labels", scratch))
-    y, class_names = encode_labels(labels, f"{path.name}, node_labels")
-    return LargeGraph(
-        name=path.stem,
-        source=str(path.resolve()),
-        fingerprint=files_fingerprint(path),
-        num_nodes=len(x),
-        num_features=x.shape[1],
-        num_edges=edges.size // 2,
-        y=y,
-        class_names=class_names,
-        edges=edge_blocks(edges, path.name),
-        features=lambda rows: row_blocks(x, rows, path.name),
-        masks=_mapped_masks(path, scratch, len(x)),
-    )
-
-
-def _mapped_masks(path: Path, scratch: Path, num_nodes: int) -> dict[str, np.ndarray]:
-    keys = member_sizes(path)
-    masks = {}
-    for part in ("train", "val", "test"):
-        for key in (f"{part}_mask", f"{part}_masks"):
-            if key in keys:
-                mask = np.array(map_member(path, key, scratch), dtype=bool)
-                mask = mask if mask.shape[0] == num_nodes else mask.T
-                masks[f"{part}_mask"] = np.ascontiguousarray(mask)
-    return masks
 
 
 def declared_bytes(path: Path) -> int:
@@ -134,7 +93,7 @@ def _edges(arrays: dict[str, np.ndarray], path: Path) -> tuple[np.ndarray, np.nd
     """Return the edges [2, E] and their weights."""
     name = path.name
     if "edges" in arrays:
-        edges = _numeric(arrays["edges"], "edges", name)
+        edges = numeric(arrays["edges"], "edges", name)
         if edges.ndim != 2 or 2 not in edges.shape:
             raise UserError(
                 f"{name}: `edges` has shape {list(edges.shape)}; [edges, 2] is required."
@@ -142,7 +101,7 @@ def _edges(arrays: dict[str, np.ndarray], path: Path) -> tuple[np.ndarray, np.nd
         edges = np.ascontiguousarray(edges.T if edges.shape[1] == 2 else edges)
         if "edge_weights" not in arrays:
             return edges, None
-        return edges, _numeric(arrays["edge_weights"], "edge_weights", name)
+        return edges, numeric(arrays["edge_weights"], "edge_weights", name)
     if "adj_indptr" in arrays:
         adjacency = _sparse(arrays, "adj_", name).tocoo()
         return np.stack([adjacency.row, adjacency.col]).astype(np.int64), None
@@ -154,8 +113,8 @@ def _edges(arrays: dict[str, np.ndarray], path: Path) -> tuple[np.ndarray, np.nd
 
 def _features(arrays: dict[str, np.ndarray], name: str) -> Any:
     if "node_features" in arrays:
-        return torch.from_numpy(_numeric(arrays["node_features"], "node_features", name))
-    for prefix in _CSR_PREFIXES:
+        return torch.from_numpy(numeric(arrays["node_features"], "node_features", name))
+    for prefix in CSR_PREFIXES:
         if f"{prefix}indptr" in arrays:
             return _sparse(arrays, prefix, name)
     return None
@@ -164,15 +123,15 @@ def _features(arrays: dict[str, np.ndarray], name: str) -> Any:
 def _sparse(arrays: dict[str, np.ndarray], prefix: str, name: str) -> Any:
     """Return the CSR matrix whose four parts have this prefix."""
     parts = []
-    for part in _CSR_PARTS:
+    for part in CSR_PARTS:
         key = prefix + part
         if key not in arrays:
             raise UserError(f"{name}: the key {key!r} of a sparse matrix is missing; add it.")
-        parts.append(_numeric(arrays[key], key, name))
+        parts.append(numeric(arrays[key], key, name))
     return csr_from_parts(parts, f"{name}: {prefix or 'the sparse matrix'}")
 
 
-def _numeric(array: np.ndarray, key: str, name: str) -> np.ndarray:
+def numeric(array: np.ndarray, key: str, name: str) -> np.ndarray:
     """Return numbers of a type that torch supports."""
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise UserError(f"{name}: `{key}` has type {array.dtype}; numbers are required.")

@@ -23,6 +23,7 @@ from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import first_line
 from nfgnn.data.paths import files_fingerprint
+from nfgnn.data.readers.csr_blocks import CsrBlocks
 from nfgnn.errors import UserError
 
 _HOW = "save the graph with `torch.save(data.to_dict(), …)`."
@@ -36,17 +37,22 @@ def read_saved_tensors(path: Path) -> Data:
 def open_saved_tensors(path: Path) -> LargeGraph | None:
     """Open a file for reading in blocks.
 
-    Returns ``None`` for a graph that can only be read as a whole: with edge weights, or without
-    dense features and labels ``[n]``.
+    Returns ``None`` for a graph that can only be read as a whole: without labels ``[n]`` and
+    features that are dense or CSR.
     """
     content = _content(path, mapped=True)
-    x = _dense(content, "x", 2)
+    sparse = _csr_blocks(path, content.get("x"))
+    x = _dense(content, "x", 2) if sparse is None else content["x"]
     edges = _dense(content, "edge_index", 2)
     labels = _dense(content, "y", 1)
-    if x is None or edges is None or labels is None or "edge_weight" in content:
+    if x is None or edges is None or labels is None:
         return None
     if len(edges) != 2 or edges.is_floating_point() or len(labels) != len(x):
         return None  # reading the whole graph reports what is wrong
+    weighted = "edge_weight" in content
+    weight = _dense(content, "edge_weight", 1)
+    if weighted and (weight is None or len(weight) != edges.shape[1] or weight.is_complex()):
+        return None
     y, class_names = encode_labels(labels.numpy(), f"{path.name}, y")
     masks: dict[str, np.ndarray] = {}
     for key in ("train_mask", "val_mask", "test_mask"):
@@ -65,8 +71,12 @@ def open_saved_tensors(path: Path) -> LargeGraph | None:
         num_edges=edges.shape[1],
         y=y,
         class_names=class_names,
-        edges=lambda size: _edge_blocks(path, size),
-        features=lambda rows: _feature_blocks(path, rows),
+        edges=lambda size: _edge_blocks(path, size, weighted),
+        features=(lambda rows: _feature_blocks(path, rows))
+        if sparse is None
+        else sparse.dense_rows,
+        weighted=weighted,
+        sparse_features=sparse is not None and sparse.is_sparse,
         masks=masks,
     )
 
@@ -79,14 +89,40 @@ def _dense(content: dict[str, Any], key: str, dimensions: int) -> Tensor | None:
     return value if value.dim() == dimensions else None
 
 
-def _edge_blocks(path: Path, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _csr_blocks(path: Path, x: object) -> CsrBlocks | None:
+    """Return a CSR matrix for reading in blocks, if it is one."""
+    if not isinstance(x, Tensor) or x.layout != torch.sparse_csr or x.dim() != 2:
+        return None
+    if x.is_complex() or x.values().dim() != 1 or x.crow_indices().numel() != len(x) + 1:
+        return None
+    if x.col_indices().numel() != x.values().numel():
+        return None
+
+    def read(part: str, first: int, last: int) -> np.ndarray:
+        mapped = _content(path, mapped=True)["x"]
+        parts = {
+            "data": mapped.values,
+            "indices": mapped.col_indices,
+            "indptr": mapped.crow_indices,
+        }
+        values = parts[part]()[first:last].clone()
+        # NumPy has no bfloat16.
+        array: np.ndarray = (values.float() if values.is_floating_point() else values).numpy()
+        return array
+
+    return CsrBlocks(read, (x.shape[0], x.shape[1]), x.values().numel(), f"{path.name}: x")
+
+
+def _edge_blocks(path: Path, size: int, weighted: bool) -> Iterator[tuple[np.ndarray, ...]]:
     total = _content(path, mapped=True)["edge_index"].shape[1]
     for first in range(0, total, size):
         # The pages of a map count as memory of the process, so every block has a map of its own.
-        edges = _content(path, mapped=True)["edge_index"][:, first : first + size].long()
-        source, target = edges.clone().numpy()
-        del edges
-        yield source, target
+        content = _content(path, mapped=True)
+        block = [*content["edge_index"][:, first : first + size].long().clone()]
+        if weighted:
+            block.append(content["edge_weight"][first : first + size].double().clone())
+        del content
+        yield tuple(values.numpy() for values in block)
 
 
 def _feature_blocks(path: Path, rows: int) -> Iterator[np.ndarray]:
@@ -113,8 +149,9 @@ def _content(path: Path, mapped: bool = False) -> dict[str, Any]:
 def _tensors(path: Path, mapped: bool) -> object:
     _check_archive(path, mapped)
     try:
-        # Sparse tensors with indices out of bounds would corrupt memory later.
-        with torch.sparse.check_sparse_tensor_invariants():
+        # Sparse tensors with indices out of bounds would corrupt memory later. The blocks of a
+        # map are checked when they are read.
+        with torch.sparse.check_sparse_tensor_invariants(not mapped):
             return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:  # a damaged file can fail in any way
         raise UserError(
