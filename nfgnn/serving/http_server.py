@@ -8,9 +8,13 @@ Requests that cannot be answered get a status of 4xx and ``{"error": "one senten
 has no authentication, so it listens on the loopback interface by default.
 """
 
+import contextlib
+import io
 import json
+import socket
 import sys
 import threading
+import time
 from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,8 +28,9 @@ MAX_BODY = 8 * 2**20
 """Bytes of a request."""
 MAX_NODES = 1000
 """New nodes of a request."""
-_MAX_REQUESTS = 8  # that are computed at the same time
-_TIMEOUT = 30  # seconds that a client may stay silent
+_MAX_REQUESTS = 8  # that are parsed and computed at the same time
+_MAX_CONNECTIONS = 100  # each has a thread
+_TIMEOUT = 30  # seconds to wait for a request, and then for all of its bytes
 _FIELDS = {"id", "features", "neighbours", "weights"}
 
 
@@ -38,9 +43,13 @@ class PredictionServer(ThreadingHTTPServer):
         port: port to listen on; 0 chooses a free one.
         max_body: bytes that a request may have.
         max_nodes: new nodes that a request may have.
+        max_connections: open connections; further ones get status 503.
+        timeout: seconds to wait for a request of an open connection, and then for all of its bytes.
     """
 
     daemon_threads = True
+    # A second server on the port would get a share of the requests.
+    allow_reuse_port = False
 
     def __init__(
         self,
@@ -49,11 +58,15 @@ class PredictionServer(ThreadingHTTPServer):
         port: int = 8000,
         max_body: int = MAX_BODY,
         max_nodes: int = MAX_NODES,
+        max_connections: int = _MAX_CONNECTIONS,
+        timeout: float = _TIMEOUT,
     ) -> None:
         self.predictor = predictor
         self.max_body = max_body
         self.max_nodes = max_nodes
+        self.client_timeout = timeout
         self.slots = threading.BoundedSemaphore(_MAX_REQUESTS)
+        self.connections = threading.BoundedSemaphore(max_connections)
         super().__init__((host, port), _Handler)
 
     @property
@@ -62,11 +75,59 @@ class PredictionServer(ThreadingHTTPServer):
         host = str(self.server_address[0])
         return f"http://{host}:{self.server_address[1]}"
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Start a thread for a connection, unless there are too many of them."""
+        if not self.connections.acquire(blocking=False):
+            _send_busy(request)
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self.connections.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve the requests of a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.connections.release()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore clients that close the connection; report everything else in one line."""
         error = sys.exception()
         if not isinstance(error, ConnectionError | TimeoutError):
             print(f"nfgnn: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def _send_busy(connection: socket.socket) -> None:
+    """Answer with status 503. The answer fits the buffer of a new connection."""
+    body = b'{"error": "the server has too many open connections; try again later"}'
+    head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Length: {len(body)}\r\n"
+    head += "Content-Type: application/json\r\nConnection: close\r\n\r\n"
+    connection.setblocking(False)
+    with contextlib.suppress(OSError):
+        connection.send(head.encode() + body)
+
+
+class _TimedReader(io.RawIOBase):
+    """Read from a socket until a deadline, however slowly the bytes arrive."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__()
+        self.connection = connection
+        self.deadline = 0.0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.connection.settimeout(left)
+        return self.connection.recv_into(buffer)
 
 
 class _RequestError(Exception):
@@ -82,9 +143,29 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = f"nfgnn/{__version__}"
     sys_version = ""
-    timeout = _TIMEOUT
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.reader = _TimedReader(self.connection)
+        self.rfile = io.BufferedReader(self.reader)
+
+    def handle_one_request(self) -> None:
+        self._extend_deadline()
+        super().handle_one_request()
+
+    def parse_request(self) -> bool:
+        # The first line has arrived; the rest of the request has as much time again.
+        self._extend_deadline()
+        return super().parse_request()
+
+    def _extend_deadline(self) -> None:
+        self.reader.deadline = time.monotonic() + self.server.client_timeout
 
     def do_GET(self) -> None:
+        if self._has_body():
+            # It is not read, so the connection cannot be used again.
+            self.close_connection = True
         if self.path == "/health":
             store = self.server.predictor.store.manifest
             self._answer(HTTPStatus.OK, {"status": "ready", "nodes": store.num_nodes})
@@ -98,13 +179,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse_path()
             return
         try:
-            nodes = _parse_nodes(self._body(), self.server.max_nodes)
+            body = self._body()
             with self.server.slots:
+                nodes = _parse_nodes(body, self.server.max_nodes)
                 predictions = self.server.predictor.predict(nodes)
         except _RequestError as error:
             self._refuse(error.status, str(error))
         except UserError as error:
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
+        except ConnectionError:
+            self.close_connection = True
         except Exception as error:
             # The details are for the operator, not for the client.
             print(f"nfgnn: {type(error).__name__}: {error}", file=sys.stderr)
@@ -112,20 +196,38 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(HTTPStatus.OK, {"predictions": [asdict(found) for found in predictions]})
 
+    def _has_body(self) -> bool:
+        return "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
+
     def _body(self) -> bytes:
-        length = self.headers.get("Content-Length", "")
-        if not (length.isascii() and length.isdigit()):
-            raise _RequestError(HTTPStatus.LENGTH_REQUIRED, "the request has no Content-Length")
+        length = self._length()
+        try:
+            body = self.rfile.read(length)
+        except TimeoutError:
+            raise _RequestError(
+                HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive in time; send it again"
+            ) from None
+        if len(body) < length:
+            raise _RequestError(HTTPStatus.BAD_REQUEST, "the request ends early")
+        return body
+
+    def _length(self) -> int:
+        """Return the number of bytes of the body."""
+        found = self.headers.get_all("Content-Length", [])
+        length = found[0] if len(found) == 1 else ""
+        # Two statements of the length are how requests are hidden from a reverse proxy.
+        unclear = len(found) != 1 or "Transfer-Encoding" in self.headers
+        if unclear or not (length.isascii() and length.isdigit()):
+            raise _RequestError(
+                HTTPStatus.LENGTH_REQUIRED, "the request must have one Content-Length, in bytes"
+            )
         # A number of many digits would be slow to convert.
         if len(length) > 18 or int(length) > self.server.max_body:
             raise _RequestError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 f"the request has more than {self.server.max_body} bytes; send fewer nodes",
             )
-        body = self.rfile.read(int(length))
-        if len(body) < int(length):
-            raise _RequestError(HTTPStatus.BAD_REQUEST, "the request ends early")
-        return body
+        return int(length)
 
     def _refuse_path(self) -> None:
         self._refuse(HTTPStatus.NOT_FOUND, "the server has the paths /predict and /health")
@@ -137,18 +239,21 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, status: HTTPStatus, content: dict[str, Any]) -> None:
         body = json.dumps(content, allow_nan=False).encode()
+        self.connection.settimeout(self.server.client_timeout)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer what the base class refuses as JSON, too."""
         status = HTTPStatus(code)
-        self._refuse(status, message or status.phrase)
+        # The message repeats what the client has sent.
+        self._refuse(status, (message or status.phrase)[:200])
 
     def log_message(self, format: str, *args: Any) -> None:
         """Do not print requests: their number is not limited."""

@@ -90,6 +90,9 @@ class StorePredictor:
     ) -> "StorePredictor":
         """Open a run folder and a store.
 
+        The files of the graph and the ids are read once to compare them with their checksums, and
+        of large terms a sample.
+
         Args:
             run: folder that ``nfgnn train`` has written.
             store: folder that ``nfgnn precompute --serve`` has written.
@@ -97,7 +100,10 @@ class StorePredictor:
             device: device of the model.
             tolerance: see :func:`nfgnn.store.attached_terms`.
         """
-        return cls(load_run(Path(run), seed, device), Store.open(store), tolerance)
+        classifier = load_run(Path(run), seed, device)
+        opened = Store.open(store)
+        opened.verify_graph()
+        return cls(classifier, opened, tolerance)
 
     def predict(self, nodes: Sequence[NewNode]) -> list[NodePrediction]:
         """Return the predictions for nodes that are added to the graph together."""

@@ -90,6 +90,12 @@ class Store:
             store.verify_file(name, verify)
         return store
 
+    def verify_graph(self) -> None:
+        """Compare the files of the graph and the ids with their checksums, whatever their size."""
+        for name in (*GRAPH_FILES, *ID_FILES):
+            if name in self.manifest.checksums:
+                self._verify_checksums(name)
+
     def verify_file(self, name: str, verify: Verify) -> None:
         """Verify one array; see :meth:`open`."""
         array = self._map(name)
