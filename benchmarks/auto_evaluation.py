@@ -9,7 +9,8 @@ The first command selects a portfolio per graph from the records of all other gr
 one compares `auto` with `tune`, the presets and the defaults of all models; every process has two
 cores of its own. It starts nothing that may exceed the time limit, and the same command continues
 from the records in the folder. The last one writes `auto.md`, `auto.csv` and
-`figures/auto_budget.*`.
+`figures/auto_budget.*`. Results of an earlier `auto.csv` stay unless the folder has newer ones of
+the same graph, protocol, seed, method and budget.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from nfgnn.errors import UserError
 from nfgnn.paper.search.portfolio_matrix import make_matrix
 from nfgnn.paper.search.portfolio_report import RECORDS
 from nfgnn.paper.studies.auto_plan import KINDS, SECONDS, SEEDS, evaluation_columns, evaluation_jobs
-from nfgnn.paper.studies.auto_records import read_records
+from nfgnn.paper.studies.auto_records import TABLE, newest_records, read_records, read_table
 from nfgnn.paper.studies.auto_runs import (
     Evaluation,
     run_evaluation,
@@ -128,7 +129,8 @@ def write_tables(options: argparse.Namespace) -> None:
     # Figures are not drawn on machines that only train.
     from nfgnn.paper.studies.auto_report import write_auto_report
 
-    records = read_records(options.folder)
+    # Results whose lines are gone are still in the table.
+    records = newest_records(read_table(options.table / TABLE), read_records(options.folder))
     for path in write_auto_report(records, options.table, parse_duration(options.time)):
         print(f"written: {path}")
 

@@ -27,13 +27,19 @@ class Candidate:
     """One of the families of :mod:`nfgnn.auto.result`."""
     origin: str
     """:data:`PORTFOLIO` or :data:`SEARCH`."""
-    folder: Path
-    """The run on the given split, as :mod:`nfgnn.auto.candidate_runs` writes it."""
+    folders: tuple[Path, ...]
+    """The runs on the first splits, as :mod:`nfgnn.auto.candidate_runs` writes them. The given
+    split comes first."""
     probabilities: tuple[Tensor, ...]
     """Of the validation nodes of the first splits, ``[n, C]`` each. No model has seen the labels
     of the nodes that it predicts here."""
     seconds: float
     """Of all its runs together."""
+
+    @property
+    def folder(self) -> Path:
+        """The run on the given split."""
+        return self.folders[0]
 
     @property
     def splits(self) -> int:

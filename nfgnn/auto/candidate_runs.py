@@ -10,6 +10,7 @@ training with that many epochs gives the same model. ``planned`` in ``run.json``
 folder that it would have had with all its epochs.
 """
 
+import csv
 import hashlib
 import json
 import time
@@ -26,6 +27,7 @@ from nfgnn.files import atomic_folder, delete
 from nfgnn.json_text import json_text
 from nfgnn.training import (
     Failure,
+    Metric,
     Results,
     RunConfig,
     RunResult,
@@ -36,6 +38,7 @@ from nfgnn.training import (
 
 _RECORD = "run.json"
 _PROBABILITIES = "probabilities.npy"
+_CURVES = "history.csv"
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,12 @@ class CandidateRuns(Results):
         """Return the class probabilities of all nodes, ``[num_nodes, num_classes]``."""
         return torch.from_numpy(np.load(self.path(spec) / _PROBABILITIES))
 
+    def scores(self, spec: RunSpec, metric: Metric) -> list[float]:
+        """Return the metric on the validation nodes after every epoch."""
+        with (self.path(spec) / _CURVES).open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        return [float(row[f"val_{metric.name}"]) for row in rows]
+
     def pack(self, result: RunResult) -> Path:
         """Write the folder of a run."""
         started = time.perf_counter()
@@ -143,7 +152,7 @@ class CandidateRuns(Results):
             return target
         with atomic_folder(target, sync=False) as partial:
             classifier.write_files(partial)
-            history.write(partial / "history.csv")
+            history.write(partial / _CURVES)
             np.save(partial / _PROBABILITIES, probabilities.float().numpy())
             record = _record(result, probabilities, time.perf_counter() - started)
             _write_record(partial, spec, planned, record)

@@ -37,7 +37,7 @@ class FittedMember:
     """A trained model of an ensemble."""
 
     name: str
-    """Of its entry in the leaderboard."""
+    """Of its entry in the leaderboard. Runs of several splits share the name."""
     weight: float
     temperature: float
     classifier: NodeClassifier

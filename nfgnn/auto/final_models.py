@@ -2,8 +2,12 @@
 
 The best model was chosen by its mean score over all validation splits. What is deployed is its run
 on the given split: it was trained on the training nodes of that split and stopped by its validation
-nodes, as ``nfgnn train`` would do. The members of the ensemble are those runs, too, while their
-weights come from predictions of all splits.
+nodes, as ``nfgnn train`` would do.
+
+The members of the ensemble predict with the runs of all splits that they were compared on. Their
+mean has learned from the validation nodes of the given split, too, and varies less than one run.
+Where validation nodes are few, this is worth more than another configuration. The validation score
+of the ensemble still counts every node in the runs that have not seen its label.
 """
 
 import json
@@ -78,17 +82,18 @@ def final_models(
     selection = select_ensemble(
         [candidate.probabilities[:splits] for candidate in pool], nodes, metric, spec.seed
     )
+    members = []
     fitted = []
     for member in selection.members:
         candidate = pool[member.position]
-        classifier = best
-        if member.position > 0:
-            classifier = _load(candidate, data, experiment.device)
         name = entries[ranked.index(candidate)].name
-        fitted.append(FittedMember(name, member.weight, member.temperature, classifier))
+        members.append(EnsembleMember(name, member.weight, member.temperature))
+        for folder in candidate.folders[:splits]:
+            classifier = NodeClassifier.load(folder, experiment.device)
+            share = member.weight / splits
+            fitted.append(FittedMember(name, share, member.temperature, classifier))
     ensemble_classifier = EnsembleClassifier(fitted, selection.temperature)
     shares = ensemble_classifier.predict_proba(data)[test_nodes]
-    members = [EnsembleMember(m.name, m.weight, m.temperature) for m in fitted]
     validation = bootstrap_score(nodes, metric, selection.held_out)
     return FinalModels(
         experiment,

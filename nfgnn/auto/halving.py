@@ -12,6 +12,8 @@ GROWTH = 4.0
 """Largest factor between the slices of two rounds."""
 LEAST_GROWTH = 2.0
 """A training starts again, so a slice that is not longer than this would be wasted."""
+LEAST_FINISHED = 3
+"""A round of slices leaves enough time to train so many of the best configurations to the end."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ def next_round(costs: Sequence[float], last: float, available: float) -> Round:
     """Choose the next round.
 
     Configurations are trained to the end if there is time for at least half of them. Otherwise the
-    better half gets a longer slice, if there is time for that, or else the best ones do.
+    better half gets a longer slice, if there is time for that beside what it takes to train the
+    best ones to the end. Otherwise as many of the best as possible are trained to the end.
 
     Args:
         costs: expected seconds to train each unfinished configuration to the end, the best first.
@@ -44,7 +47,12 @@ def next_round(costs: Sequence[float], last: float, available: float) -> Round:
         affordable += 1
     if affordable >= half:
         return Round(affordable, None)
-    seconds = min(GROWTH * last, available / half)
+    spare = available
+    if affordable:
+        spare -= sum(costs[:LEAST_FINISHED])
+    seconds = min(GROWTH * last, spare / half)
     if seconds >= LEAST_GROWTH * last:
         return Round(half, seconds)
+    if affordable:
+        return Round(affordable, None)
     return Round(int(available // (LEAST_GROWTH * last)), None)

@@ -2,6 +2,9 @@
 
 FIRST_SHARE = 0.3
 """Share of the time after which the first training ends."""
+FIRST_LONGEST = 0.05
+FIRST_SECONDS = 10.0
+"""The first training also ends after this share of the time, but not before so many seconds."""
 FIRST_ROUND_SHARE = 0.4
 FIRST_ROUND_END = 0.5
 """Share of the time that the time slices of the whole portfolio take together, and at most."""
@@ -18,12 +21,16 @@ LONGEST_SHARE = 0.3
 """Share of the time after which a training ends that has no time slice."""
 LEAST_SLICE = 0.3
 """Seconds of the shortest time slice."""
-FIRST_SLICE = 0.5
-"""Shortest time slice as a share of the time of the first training, which is a cheap one."""
+SLICE_EPOCHS = 15
+"""The shortest time slice has time for so many epochs of the first configuration."""
+COSTLY_SHARE = 0.12
+"""A configuration that takes more of the time is replaced by a cheaper form."""
 LEAST_ENTRIES = 6
 """Number of configurations that get a time slice, however long they train."""
 ABLATION_SHARE = 0.97
 """Share of the time after which trainings without edges or features end."""
+ABLATION_LONGEST = 0.05
+"""Share of the time that the trainings without edges take at most, and those without features."""
 LEAST_SECONDS = 2.0
 """Time of the first training where no time is left for it."""
 LEAST_SEARCH_SHARE = 0.08

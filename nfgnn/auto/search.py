@@ -2,9 +2,11 @@
 
 1. The portfolio is trained on the given split, in its order. Within a time limit every
    configuration gets the same slice of time, and then the better half gets more
-   (:mod:`~nfgnn.auto.halving`). The best configuration that ignores the edges and the best that
-   ignores the features always count as the better half, because the report compares them with the
-   others.
+   (:mod:`~nfgnn.auto.halving`), by the scores that trainings are expected to reach
+   (:mod:`~nfgnn.auto.expected_scores`). What would take a large part of the time is replaced by
+   cheaper forms (:mod:`~nfgnn.auto.cheaper_forms`). The best configuration that ignores the edges
+   and the best that ignores the features always count as the better half, because the report
+   compares them with the others.
 2. Where there are few validation nodes, the better ones are trained on repeated splits.
 3. The best configuration is trained without edges and without features, for the report
    (:mod:`~nfgnn.auto.ablation`).
@@ -19,7 +21,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,9 @@ from nfgnn.auto.bootstrap import ScoredNodes
 from nfgnn.auto.budget import Budget
 from nfgnn.auto.candidate import PORTFOLIO, SEARCH, Candidate
 from nfgnn.auto.candidate_runs import CandidateRuns, RunRecord
-from nfgnn.auto.halving import Round, next_round
+from nfgnn.auto.cheaper_forms import cheaper_forms
+from nfgnn.auto.expected_scores import PartialRun, expected_scores
+from nfgnn.auto.halving import next_round
 from nfgnn.auto.leaderboard import rank_candidates, regrets
 from nfgnn.auto.portfolio import PortfolioEntry
 from nfgnn.auto.result import BOTH, FEATURES, LINKS
@@ -37,14 +41,17 @@ from nfgnn.auto.run_costs import RunCosts
 from nfgnn.auto.run_memory import lacking_memory
 from nfgnn.auto.sampler import Sampler, ScoredConfig
 from nfgnn.auto.schedule import (
+    ABLATION_LONGEST,
     ABLATION_SHARE,
     BATCH,
     BATCH_SHARE,
+    COSTLY_SHARE,
     CUT_TOLERANCE,
+    FIRST_LONGEST,
     FIRST_ROUND_END,
     FIRST_ROUND_SHARE,
+    FIRST_SECONDS,
     FIRST_SHARE,
-    FIRST_SLICE,
     LEAST_ENTRIES,
     LEAST_REPEATED,
     LEAST_SEARCH_SHARE,
@@ -58,6 +65,7 @@ from nfgnn.auto.schedule import (
     REPEATED_PORTFOLIO_SHARE,
     SHORT_REPEAT_SHARE,
     SHORT_SECONDS,
+    SLICE_EPOCHS,
 )
 from nfgnn.auto.search_progress import SearchProgress
 from nfgnn.auto.validation import ValidationSplits
@@ -171,6 +179,8 @@ class Search:
         self._best: str | None = None
         self._samplers: dict[str, Sampler] = {}
         self._ablations: list[Candidate] = []
+        self._replaced: set[int] = set()
+        """Positions of entries that have a cheaper form."""
 
     def run(self) -> SearchOutcome:
         """Search until the budget is spent."""
@@ -188,7 +198,13 @@ class Search:
     def _train_first(self) -> None:
         """Train the first configuration in this process while the workers start."""
         self.executors.start()
-        self._train([(self.entries[0].config, 0)], FIRST_SHARE, executor=self.executors.first)
+        longest = None
+        if self.budget.is_timed:
+            # On a large graph even a cheap configuration could take the time of many others.
+            seconds = self.budget.training_seconds
+            longest = min(LONGEST_SHARE * seconds, max(FIRST_SECONDS, FIRST_LONGEST * seconds))
+        planned = [(self.entries[0].config, 0)]
+        self._train(planned, FIRST_SHARE, longest, self.executors.first)
 
     def _train_portfolio(self) -> None:
         entries = self.entries[1:]
@@ -206,13 +222,15 @@ class Search:
             first = self._record(self.entries[0].config, 0)
             left = self.executors.workers * self.budget.seconds_left(FIRST_ROUND_SHARE)
             # A shorter slice is too short to learn anything, so the last configurations get none.
-            least = 0.0 if first is None else FIRST_SLICE * first.seconds
+            least = 0.0 if first is None else SLICE_EPOCHS * first.seconds / first.epochs
             seconds = max(least, left / max(1, len(entries)))
             return max(LEAST_SLICE, min(seconds, left / LEAST_ENTRIES))
 
-        seconds: float | None = self._decided(first_slice)
+        slice_seconds: float = self._decided(first_slice)
         share = min(FIRST_ROUND_END, self._portfolio_share)
-        self._train([(entry.config, 0) for entry in entries], share, seconds)
+        self._train([(entry.config, 0) for entry in entries], share, slice_seconds)
+        self._try_cheaper_forms(slice_seconds)
+        seconds: float | None = slice_seconds
         while seconds is not None:
             seconds = self._train_better_half(seconds)
 
@@ -226,22 +244,75 @@ class Search:
 
         Returns the new time slice, ``None`` if no round follows.
         """
-        ranked = self._ranked(self.entries)
-        better = ranked[: math.ceil(len(ranked) / 2)]
-        better += [entry for entry in _family_bests(ranked) if entry not in better]
-        unfinished = [entry for entry in better if not self._is_finished(entry)]
-        if not unfinished:
-            return None
 
         def decide() -> dict[str, Any]:
-            costs = [self.costs.seconds(entry.config) for entry in unfinished]
+            unfinished = [e for e in self._promising() if not self._is_finished(e)]
             left = self.executors.workers * self.budget.seconds_left(self._portfolio_share)
-            return asdict(next_round(costs, last, left))
+            # What could not be trained to the end leaves its time to what can be.
+            affordable = [e for e in unfinished if self.costs.seconds(e.config) <= left]
+            chosen = affordable or unfinished
+            following = next_round([self.costs.seconds(e.config) for e in chosen], last, left)
+            positions = [self.entries.index(entry) for entry in chosen[: following.keep]]
+            return {"positions": positions, "seconds": following.seconds}
 
-        chosen = Round(**self._decided(decide))
-        planned = [(entry.config, 0) for entry in unfinished[: chosen.keep]]
-        self._train(planned, self._portfolio_share, chosen.seconds)
-        return chosen.seconds
+        decided = self._decided(decide)
+        planned = [(self.entries[position].config, 0) for position in decided["positions"]]
+        self._train(planned, self._portfolio_share, decided["seconds"])
+        seconds: float | None = decided["seconds"]
+        return seconds
+
+    def _try_cheaper_forms(self, seconds: float) -> None:
+        """Train cheaper forms of what would take too long, each for the first time slice."""
+
+        def decide() -> list[int]:
+            most = COSTLY_SHARE * self.executors.workers * self.budget.training_seconds
+            costly = [e for e in self._promising() if self.costs.seconds(e.config) > most]
+            return [self.entries.index(e) for e in costly if not self._is_finished(e)]
+
+        forms = []
+        known = [entry.config for entry in self.entries]
+        for position in self._decided(decide):
+            entry = self.entries[position]
+            for config in cheaper_forms(entry.config):
+                self._replaced.add(position)
+                if config not in known:
+                    known.append(config)
+                    forms.append(Entry(config, entry.family, SEARCH))
+        self.entries += forms
+        planned = [(entry.config, 0) for entry in forms]
+        self._train(planned, self._portfolio_share, seconds)
+
+    def _promising(self) -> list[Entry]:
+        """Return the better half of the configurations by expected score, the best first.
+
+        What a cheaper form has replaced is left out. The best configuration that ignores the edges
+        and the best that ignores the features belong to the better half.
+        """
+        found = [
+            entry
+            for position, entry in enumerate(self.entries)
+            if position not in self._replaced and self._record(entry.config, 0) is not None
+        ]
+        partial_runs = [self._partial_run(entry) for entry in found]
+        expected = dict(zip(map(id, found), expected_scores(partial_runs)))
+        # The order of equal scores is that of the usual ranking.
+        ranked = [entry for entry in self._ranked(self.entries) if id(entry) in expected]
+        alive = [entry for entry in ranked if not self._is_dead(entry)]
+        alive.sort(key=lambda entry: -expected[id(entry)])
+        better = alive[: math.ceil(len(ranked) / 2)]
+        return better + [entry for entry in _family_bests(ranked) if entry not in better]
+
+    def _partial_run(self, entry: Entry) -> PartialRun:
+        spec = self._trained_spec(entry.config, 0)
+        record = self._record_of(spec)
+        assert record is not None
+        curve = [self._greater(score) for score in self.runs.scores(spec, self.metric)]
+        numbers = tuple(-math.inf if math.isnan(score) else score for score in curve)
+        return PartialRun(self._greater(record.score), numbers, self._is_finished(entry))
+
+    def _is_dead(self, entry: Entry) -> bool:
+        """Whether a training never rose above chance."""
+        return any(record.is_dead for record in self._records(entry.config))
 
     def _is_finished(self, entry: Entry) -> bool:
         """Whether a configuration was trained to the end on the given split."""
@@ -299,7 +370,8 @@ class Search:
                 return
             longest = None
             if self.budget.is_timed:
-                longest = left / (len(versions) - position)
+                share = ABLATION_LONGEST * self.budget.training_seconds
+                longest = min(share, left / (len(versions) - position))
             search = Search(
                 ablated,
                 self.metric,
@@ -441,8 +513,9 @@ class Search:
             if record is not None:
                 self._finished.add(self.runs.path(spec))
                 self.costs.add(spec.config, record)
+                # A member of the ensemble has one model per split.
                 self.budget.prediction_seconds = max(
-                    self.budget.prediction_seconds, record.extra_seconds
+                    self.budget.prediction_seconds, self.splits.count * record.extra_seconds
                 )
         self._report_best()
 
@@ -594,7 +667,7 @@ class Search:
             specs[0].config,
             entry.family,
             entry.origin,
-            self.runs.path(specs[0]),
+            tuple(self.runs.path(spec) for spec in specs),
             tuple(
                 self.runs.probabilities(spec)[nodes]
                 for spec, nodes in zip(specs, self.splits.scored.nodes)

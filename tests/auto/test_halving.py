@@ -12,10 +12,19 @@ def test_what_fits_is_trained_to_the_end_if_it_is_half_or_more() -> None:
 
 
 def test_a_half_that_does_not_fit_gets_longer_slices() -> None:
-    # Eight configurations of 50 s had 2 s each. 8 → 4 with 8 s → 2 with what is left.
-    assert next_round([50.0] * 8, last=2.0, available=100.0) == Round(4, 8.0)
-    assert next_round([50.0] * 4, last=8.0, available=60.0) == Round(2, 30.0)
-    assert next_round([50.0] * 2, last=30.0, available=100.0) == Round(2, None)
+    # Sixteen configurations of 50 s had 2 s each. 8 s for eight of them leave 150 s and more.
+    assert next_round([50.0] * 16, last=2.0, available=220.0) == Round(8, 8.0)
+    # Of 156 s, 6 s may be spent on slices, which is less than 16 s for every one of four.
+    assert next_round([50.0] * 8, last=8.0, available=156.0) == Round(3, None)
+
+
+def test_the_best_are_trained_to_the_end_rather_than_all_a_little_longer() -> None:
+    assert next_round([50.0] * 8, last=2.0, available=100.0) == Round(2, None)
+    assert next_round([20.0, 50.0, 50.0, 50.0], last=2.0, available=60.0) == Round(1, None)
+
+
+def test_slices_are_longer_where_nothing_can_be_trained_to_the_end() -> None:
+    assert next_round([90.0] * 8, last=2.0, available=60.0) == Round(4, 8.0)
 
 
 def test_slices_that_are_hardly_longer_are_left_to_the_best() -> None:

@@ -40,8 +40,8 @@ def train_candidates(runs: Path, graph: Graph, epochs: int = 30) -> list[Candida
         assert not execute(specs, results, InProcess(), Progress(quiet=True), "cpu")
         shares = [results.probabilities(spec) for spec in specs]
         own = tuple(all_nodes[nodes] for all_nodes, nodes in zip(shares, splits.scored.nodes))
-        folder = results.path(specs[0])
-        candidates.append(Candidate(config, "features", PORTFOLIO, folder, own, 1.0))
+        folders = tuple(results.path(spec) for spec in specs)
+        candidates.append(Candidate(config, "features", PORTFOLIO, folders, own, 1.0))
     return rank_candidates(candidates, splits.scored, metric)
 
 

@@ -7,7 +7,13 @@ import pytest
 
 from nfgnn.errors import UserError
 from nfgnn.paper.studies.auto_plan import AUTO, PRESET, TUNE
-from nfgnn.paper.studies.auto_records import EvaluationRecord
+from nfgnn.paper.studies.auto_records import (
+    TABLE,
+    EvaluationRecord,
+    newest_records,
+    read_table,
+    records_table,
+)
 from nfgnn.paper.studies.auto_report import (
     SINGLE,
     average_ranks,
@@ -23,12 +29,12 @@ def record(graph: str, method: str, test: float, seed: int = 1000, **more: Any) 
         "seconds": 100.0,
         "details": {},
         "problem": "",
+        "protocol": "full",
     }
     if method == AUTO:
         values["details"] = {"single": test - 0.01, "nodes": 100, "seconds_to_first": 4.0}
     return EvaluationRecord(
         graph=graph,
-        protocol="full",
         seed=seed,
         method=method,
         metric="accuracy",
@@ -105,3 +111,22 @@ def test_files(tmp_path: Path) -> None:
     assert len(paths[1].read_text().splitlines()) == 2 + len(RECORDS)
     with pytest.raises(UserError, match="no graph has results of auto"):
         write_auto_report(RECORDS, tmp_path, 60.0)
+
+
+def test_a_table_keeps_the_records(tmp_path: Path) -> None:
+    path = tmp_path / TABLE
+    assert read_table(path) == []
+    failed = record("cora", "GAT", 0.0, problem="there is not enough memory")
+    path.write_text(records_table([*RECORDS, failed]))
+    read = read_table(path)
+    assert sorted(read, key=repr) == sorted([*RECORDS, failed], key=repr)
+    assert records_table(read) == path.read_text()
+
+
+def test_newer_records_replace_older_ones_of_the_same_task() -> None:
+    newer = [record("texas", AUTO, 0.95), record("texas", AUTO, 0.5, protocol="semi")]
+    found = newest_records(RECORDS, newer)
+    assert len(found) == len(RECORDS) + 1
+    assert RECORDS[0] not in found
+    assert all(record in found for record in RECORDS[1:])
+    assert all(record in found for record in newer)

@@ -1,7 +1,5 @@
 """The tables and the figure of the evaluation of ``nfgnn auto``."""
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +20,7 @@ from nfgnn.paper.studies.auto_plan import (
     TUNE,
     evaluation_columns,
 )
-from nfgnn.paper.studies.auto_records import EvaluationRecord
+from nfgnn.paper.studies.auto_records import TABLE, EvaluationRecord, records_table
 from nfgnn.progress import duration
 
 NAME = "auto"
@@ -219,8 +217,8 @@ def write_auto_report(records: Sequence[EvaluationRecord], out: Path, seconds: f
     refuse_foreign_file(path, starts_with(_TITLE), "a report")
     targets = find_targets(graphs, records, seconds)
     atomic_write(path, markdown(graphs, records, targets, seconds))
-    atomic_write(out / f"{NAME}.csv", values_csv(records))
-    paths = [path, out / f"{NAME}.csv"]
+    atomic_write(out / TABLE, records_table(records))
+    paths = [path, out / TABLE]
     return paths + save(draw_budgets(records), out / "figures", FIGURE, FORMATS)
 
 
@@ -349,37 +347,6 @@ def draw_budgets(records: Sequence[EvaluationRecord]) -> Any:
     return figure
 
 
-def values_csv(records: Sequence[EvaluationRecord]) -> str:
-    """Return one line per record."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_CSV_COLUMNS)
-
-    def order(record: EvaluationRecord) -> tuple[str, str, float, int]:
-        return (record.graph, record.method, record.seconds_allowed or 0.0, record.seed)
-
-    for record in sorted(records, key=order):
-        single = record.details.get("single")
-        writer.writerow(
-            [
-                record.graph,
-                record.protocol,
-                record.seed,
-                record.method,
-                "" if record.seconds_allowed is None else f"{record.seconds_allowed:g}",
-                record.metric,
-                "" if record.test is None else f"{record.test:.6f}",
-                "" if single is None else f"{single:.6f}",
-                "" if record.validation is None else f"{record.validation:.6f}",
-                f"{record.seconds:.1f}",
-                record.details.get("seconds_to_first", ""),
-                record.device,
-                record.problem,
-            ]
-        )
-    return text.getvalue()
-
-
 def _how(
     graphs: Sequence[GraphScores], records: Sequence[EvaluationRecord], seconds: float
 ) -> list[str]:
@@ -409,21 +376,6 @@ def _shown(score: float | None) -> str:
     return "–" if score is None else f"{score:.2f}"
 
 
-_CSV_COLUMNS = (
-    "graph",
-    "protocol",
-    "seed",
-    "method",
-    "budget",
-    "metric",
-    "test",
-    "single",
-    "validation",
-    "seconds",
-    "seconds_to_first",
-    "device",
-    "problem",
-)
 _HEAD = """{title}
 
 `benchmarks/auto_evaluation.py` makes this file. `auto` searches every graph for {budget} with a
