@@ -23,6 +23,9 @@ Table = Sequence[tuple[float, float, float]]
 _GROUPS = TensorCache()
 _LONG = 256  # entries from which a row has a program of its own
 _BLOCK_ENTRIES = 2**26  # entries that are reordered at a time
+_WIDE = 1024  # columns from which short rows of a small graph share programs
+_WIDE_LENGTH = 32  # entries up to which they do: the longest row of a program delays the others
+_WIDE_BLOCKS = (8, 2, 4)  # their rows per program, entries read at a time and warps
 _WHOLE = (4, 64)  # widths at which reading rows in pieces of 16 bytes was faster on an H200
 
 
@@ -195,10 +198,29 @@ def adjoint(grad: Tensor, operator: Operator, table: Table) -> Tensor:
 
 def matmul(matrix: Matrix, x: Tensor) -> Tensor:
     """Return S x."""
+    return matrix_step(matrix, x, 1.0, 0.0, None, 0.0)
+
+
+def matrix_step(
+    matrix: Matrix, x: Tensor, a: float, b: float, previous: Tensor | None, c: float
+) -> Tensor:
+    """Return a S x + b x + c · previous. Without ``previous`` the last term is left out."""
     out = x.new_empty(matrix.shape[0], x.shape[1])
     groups = RowGroups.of(matrix.indptr)
-    x = x.contiguous()
-    _product(matrix.indptr, matrix.indices, groups, x, out, weight=matrix.values)
+    if previous is not None:
+        previous = previous.contiguous()
+    _product(
+        matrix.indptr,
+        matrix.indices,
+        groups,
+        x.contiguous(),
+        out,
+        weight=matrix.values,
+        a=a,
+        b=b,
+        previous=previous,
+        c=c,
+    )
     return out
 
 
@@ -221,6 +243,8 @@ class RowGroups:
     short: Tensor
     mean_length: float
     """Mean number of entries of the short rows."""
+    max_length: int
+    """Number of entries of the longest of the short rows."""
 
     @classmethod
     def of(cls, indptr: Tensor) -> "RowGroups":
@@ -235,8 +259,13 @@ class RowGroups:
         short = order[count:]
         if order.numel() <= LARGE:
             short = short.sort().values
-        mean = float(length[short.long()].float().mean()) if short.numel() else 0.0
-        return cls(order[:count].contiguous(), short.contiguous(), mean)
+        mean = 0.0
+        longest = 0
+        if short.numel():
+            lengths = length[short.long()]
+            mean = float(lengths.float().mean())
+            longest = int(lengths.max())
+        return cls(order[:count].contiguous(), short.contiguous(), mean, longest)
 
 
 @dataclass(frozen=True)
@@ -382,7 +411,7 @@ def _product(
         num_rows = rows.numel()
         if not num_rows:
             continue
-        block_rows, entries, warps = _blocks(num_rows, long, groups.mean_length, columns)
+        block_rows, entries, warps = _blocks(groups, long, width, columns)
         grid = (triton.cdiv(num_rows, block_rows), triton.cdiv(width, columns))
         _rows_kernel[grid](
             indptr, indices, weight, rows, num_rows,
@@ -393,17 +422,21 @@ def _product(
         )  # fmt: skip
 
 
-def _blocks(rows: int, long: bool, mean_length: float, columns: int) -> tuple[int, int, int]:
+def _blocks(groups: RowGroups, long: bool, width: int, columns: int) -> tuple[int, int, int]:
     """Return rows per program, entries read at a time and warps.
 
-    Measured on an H200: see benchmarks/results/gpu_check.md.
+    Measured on an H200: see benchmarks/results/gpu_check.md and deep_network.md.
     """
     if long:
         return 1, max(2, min(512, 4096 // columns)), 4
-    if rows <= LARGE:
+    if groups.short.numel() <= LARGE:
+        if width >= _WIDE and groups.max_length <= _WIDE_LENGTH:
+            # There are enough columns to occupy the device, and rows with common neighbours read
+            # them once.
+            return _WIDE_BLOCKS
         # A small graph: one program per row, and few steps for the longest of them.
         return 1, min(32, 2048 // columns), 1
-    half = triton.next_power_of_2(int(mean_length / 2) + 1)
+    half = triton.next_power_of_2(int(groups.mean_length / 2) + 1)
     entries = min(max(4, 64 // columns), max(2, half))
     values = 4096 if columns <= 4 else 2048
     block_rows = max(1, min(64, values // (entries * columns)))

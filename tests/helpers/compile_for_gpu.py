@@ -102,7 +102,9 @@ def all_kernels() -> None:
         nodes = torch.randn(50, 3, 40).to(dtype)
         h = torch.randn(50, 3, 40)
         own = torch.randn(3, 40).to(dtype)
-        triton_backend.matmul(matrix, torch.randn(20, 64).to(dtype))
+        triton_backend.LARGE = 10**9
+        for columns in (64, triton_backend._WIDE):
+            triton_backend.matmul(matrix, torch.randn(20, columns).to(dtype))
         # Without dropout in one precision only: every variant takes a second to compile.
         without_dropout = [(None, None)] if dtype == torch.bfloat16 else []
         for drawn in (*without_dropout, (torch.rand(3), torch.ones(3, dtype=torch.long))):

@@ -88,6 +88,27 @@ def test_products_with_values_and_with_a_batch_of_values(dtype: torch.dtype) -> 
     torch.testing.assert_close(ours, torch_backend.batched_matmul(matrix, values, batch))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("longest", [5, 40])
+def test_wide_products_equal_dense_ones(longest: int, dtype: torch.dtype) -> None:
+    """Rows share programs unless one of them is long; their number is no multiple of the blocks."""
+    torch.manual_seed(0)
+    dense = torch.rand(11, 50) * (torch.rand(11, 50) < 0.1)
+    dense[3] = 0.0
+    dense[7] = 0.0
+    dense[7, :longest] = 1.0
+    matrix = CSR.from_tensor(dense.to_sparse_csr())
+    x = torch.randn(50, triton_backend._WIDE + 8).to(dtype)
+    groups = triton_backend.RowGroups.of(matrix.indptr)
+    shared = triton_backend._blocks(groups, False, x.shape[1], 128)[0] > 1
+    assert shared is (groups.max_length <= triton_backend._WIDE_LENGTH)
+    assert groups.max_length >= longest
+    ours = triton_backend.matmul(matrix, x)
+    assert ours.dtype == dtype
+    close = 1e-5 if dtype == torch.float32 else 1e-2
+    torch.testing.assert_close(ours.float(), dense @ x.float(), rtol=close, atol=close)
+
+
 @pytest.mark.parametrize(
     ("orders", "n", "runs", "channels", "rank"),
     [(4, 37, 3, 5, 2), (3, 20, 1, 2, 1), (2, 100, 2, 7, 3)],
