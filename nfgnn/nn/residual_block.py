@@ -205,7 +205,7 @@ def _drawn(dropout: DropoutStream) -> tuple[Tensor | None, Tensor | None]:
     return dropout.rates, dropout.seeds
 
 
-def _joined(
+def join_inputs(
     batch: int,
     in_dims: Sequence[int | None],
     inputs: Sequence[Tensor | None],
@@ -223,7 +223,9 @@ def _joined(
     return joined
 
 
-def _separate(parts: Sequence[Tensor], batch: int, run_dims: Sequence[int]) -> tuple[Tensor, ...]:
+def separate_runs(
+    parts: Sequence[Tensor], batch: int, run_dims: Sequence[int]
+) -> tuple[Tensor, ...]:
     """Divide the runs of every part among the batch of a ``vmap``."""
     return tuple(part.unflatten(dim, (batch, -1)) for part, dim in zip(parts, run_dims))
 
@@ -251,8 +253,8 @@ class _Activate(Function):
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Tensor, int]:
         batch = info.batch_size
-        joined = _joined(batch, in_dims[:4], inputs[:4], (1, 0, 0, 0))
-        return _separate([_Activate.apply(*joined, inputs[4])], batch, (1,))[0], 1
+        joined = join_inputs(batch, in_dims[:4], inputs[:4], (1, 0, 0, 0))
+        return separate_runs([_Activate.apply(*joined, inputs[4])], batch, (1,))[0], 1
 
 
 @fast_apply
@@ -281,9 +283,9 @@ class _ActivateGradient(Function):
         info: Any, in_dims: tuple[int | None, ...], *inputs: Any
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         batch = info.batch_size
-        joined = _joined(batch, in_dims[:5], inputs[:5], (1, 1, 0, 0, 0))
+        joined = join_inputs(batch, in_dims[:5], inputs[:5], (1, 1, 0, 0, 0))
         parts = _ActivateGradient.apply(*joined, inputs[5])
-        return _separate(parts, batch, (1, 0)), (1, 0)
+        return separate_runs(parts, batch, (1, 0)), (1, 0)
 
 
 @fast_apply
@@ -337,9 +339,9 @@ class _ResidualNorm(Function):
         info: Any, in_dims: tuple[int | None, ...], *inputs: Any
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         batch = info.batch_size
-        joined = _joined(batch, in_dims[:7], inputs[:7], (1, 1, 0, 0, 0, 0, 0))
+        joined = join_inputs(batch, in_dims[:7], inputs[:7], (1, 1, 0, 0, 0, 0, 0))
         parts = _ResidualNorm.apply(*joined, inputs[7])
-        return _separate(parts, batch, (1, 1)), (1, 1)
+        return separate_runs(parts, batch, (1, 1)), (1, 1)
 
 
 @fast_apply
@@ -379,9 +381,9 @@ class _ResidualNormGradient(Function):
         info: Any, in_dims: tuple[int | None, ...], *inputs: Any
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         batch = info.batch_size
-        joined = _joined(batch, in_dims[:6], inputs[:6], (1, 1, 1, 0, 0, 0))
+        joined = join_inputs(batch, in_dims[:6], inputs[:6], (1, 1, 1, 0, 0, 0))
         parts = _ResidualNormGradient.apply(*joined, *inputs[6:])
-        return _separate(parts, batch, (1, 1, 1)), (1, 1, 1)
+        return separate_runs(parts, batch, (1, 1, 1)), (1, 1, 1)
 
 
 @fast_apply
@@ -413,8 +415,8 @@ class _BatchNorm(Function):
         info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         batch = info.batch_size
-        joined = _joined(batch, in_dims, inputs, (1, 0, 0))
-        return _separate(_BatchNorm.apply(*joined), batch, (1, 0, 0)), (1, 0, 0)
+        joined = join_inputs(batch, in_dims, inputs, (1, 0, 0))
+        return separate_runs(_BatchNorm.apply(*joined), batch, (1, 0, 0)), (1, 0, 0)
 
 
 @fast_apply
@@ -439,8 +441,8 @@ class _BatchNormGradient(Function):
         info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         batch = info.batch_size
-        joined = _joined(batch, in_dims, inputs, (1, 1, 0, 0, 0))
-        return _separate(_BatchNormGradient.apply(*joined), batch, (1, 0, 0)), (1, 0, 0)
+        joined = join_inputs(batch, in_dims, inputs, (1, 1, 0, 0, 0))
+        return separate_runs(_BatchNormGradient.apply(*joined), batch, (1, 0, 0)), (1, 0, 0)
 
 
 def _as_channels(parameter: Tensor) -> Tensor:
@@ -481,8 +483,8 @@ class _Linear(Function):
         info: Any, in_dims: tuple[int | None, ...], constant: bool, *inputs: Tensor
     ) -> tuple[Tensor, int]:
         batch = info.batch_size
-        joined = _joined(batch, in_dims[1:], inputs, (0, *[1] * (len(inputs) - 1)))
-        return _separate([_Linear.apply(constant, *joined)], batch, (1,))[0], 1
+        joined = join_inputs(batch, in_dims[1:], inputs, (0, *[1] * (len(inputs) - 1)))
+        return separate_runs([_Linear.apply(constant, *joined)], batch, (1,))[0], 1
 
 
 @fast_apply
@@ -513,7 +515,7 @@ class _LinearGradient(Function):
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         batch = info.batch_size
         run_dims = (1, 0, *[1] * (len(inputs) - 2))
-        joined = _joined(batch, in_dims[1:], inputs, run_dims)
+        joined = join_inputs(batch, in_dims[1:], inputs, run_dims)
         parts = _LinearGradient.apply(constant, *joined)
         out_dims = run_dims[1 : len(parts) + 1]
-        return _separate(parts, batch, out_dims), out_dims
+        return separate_runs(parts, batch, out_dims), out_dims

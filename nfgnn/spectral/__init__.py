@@ -8,7 +8,12 @@ and their gradient with K more. :class:`CSR` is the sparse matrix of graphs and 
 """
 
 from nfgnn.spectral.autograd import fast_apply, join_runs, transforming
-from nfgnn.spectral.backend import at_least_float32, triton_is_available, triton_supports
+from nfgnn.spectral.backend import (
+    at_least_float32,
+    sum_precision,
+    triton_is_available,
+    triton_supports,
+)
 from nfgnn.spectral.bases import (
     BASES,
     Basis,
@@ -76,6 +81,7 @@ __all__ = [
     "recurrence_terms",
     "resolve_basis",
     "scaled_laplacian",
+    "sum_precision",
     "transforming",
     "triton_is_available",
     "triton_supports",

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from nfgnn.spectral import torch_backend
 
+_HALF_PRECISION = (torch.bfloat16, torch.float16)
 _TRITON_TYPES = (torch.float32, torch.float64, torch.bfloat16)
 
 
@@ -35,7 +36,12 @@ def triton_supports(x: Tensor) -> bool:
 
 def at_least_float32(x: Tensor) -> Tensor:
     """Return a signal in half precision as float32, because recurrences need its digits."""
-    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+    return x.float() if x.dtype in _HALF_PRECISION else x
+
+
+def sum_precision(x: Tensor) -> torch.dtype:
+    """Return the precision in which sums over neighbours are taken: that of x, or float32."""
+    return torch.float32 if x.dtype in _HALF_PRECISION else x.dtype
 
 
 @cache

@@ -153,11 +153,12 @@ class _Product(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        # A contiguous gradient would be copied under vmap: backends change the layout if need be.
         if not ctx.matrix.varying:
-            return ctx.matrix.transpose @ grad.contiguous(), None, None
+            return ctx.matrix.transpose @ grad, None, None
         transpose, order = ctx.matrix._transposed()
         values = ctx.saved_tensors[0].index_select(0, order)
-        return transpose.with_values(values) @ grad.contiguous(), None, None
+        return transpose.with_values(values) @ grad, None, None
 
     @staticmethod
     def vmap(

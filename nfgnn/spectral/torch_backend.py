@@ -77,11 +77,11 @@ def matmul(matrix: "CSR", x: Tensor) -> Tensor:
     """Return S x. A signal in half precision is multiplied in float32."""
     if x.dtype in (torch.bfloat16, torch.float16):
         return matmul(matrix, x.float()).to(x.dtype)
+    x = x.contiguous()
     if x.is_cuda or x.dtype != torch.float32 or x.shape[1] < _BAG_COLUMNS or not x.shape[0]:
         return torch.mm(matrix.tensor, x)
     # On the CPU with many columns, a row of S sums up a weighted bag of rows of x.
     values = matrix.values.contiguous()
-    x = x.contiguous()
     sums = torch.embedding_bag(x, matrix.indices, matrix.indptr, False, 0, False, values, True)
     return sums[0]
 

@@ -8,14 +8,16 @@ from torch import Tensor, nn
 from nfgnn.errors import UserError, unknown_name
 from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
 from nfgnn.nn.head_gates import HEAD_GATES, HeadGate
-from nfgnn.nn.residual_block import linear
+from nfgnn.nn.polynomial_linear import polynomial_linear
+from nfgnn.nn.residual_block import is_fused, linear
 from nfgnn.spectral import (
+    CSR,
     Basis,
     LambdaMax,
     ScaledLaplacian,
     TracedLaplacian,
-    at_least_float32,
     recurrence_table,
+    sum_precision,
 )
 
 OPERATORS = ("symmetric", "mean")
@@ -112,12 +114,18 @@ class SpectralConv(PolynomialFilter):
     ) -> Any:
         self._check_types(x, batch)
         operator = self.operator(x, edge_index, edge_weight)
-        terms = self.order_terms(x, operator)
         coefficients = None
-        if self.gate is not None:
-            coefficients = self.gate(terms, operator, batch)
-            terms = [self._weighted(term, coefficients[..., k, :]) for k, term in enumerate(terms)]
-        out = linear(terms, self.weight)
+        if self._is_one_operation(x, operator):
+            table = recurrence_table(self.basis, self.K, operator.lambda_max)
+            out = polynomial_linear(x, self.weight, self._matrix(x, operator), table)
+        else:
+            terms = self.order_terms(x, operator)
+            if self.gate is not None:
+                coefficients = self.gate(terms, operator, batch)
+                terms = [
+                    self._weighted(term, coefficients[..., k, :]) for k, term in enumerate(terms)
+                ]
+            out = linear(terms, self.weight)
         if self.bias is not None:
             out = out + self.bias
         if not return_coefficients:
@@ -126,15 +134,25 @@ class SpectralConv(PolynomialFilter):
             coefficients = x.new_ones(x.shape[0], self.K + 1, 1)
         return out, coefficients.mean(-1)
 
+    def _is_one_operation(self, x: Tensor, operator: ScaledLaplacian) -> bool:
+        """Return whether the GPU's kernels compute the terms and their sum as one operation."""
+        plain = self.gate is None and self._mixing is None
+        return plain and self._has_matrix(operator) and is_fused(x)
+
+    def _has_matrix(self, operator: ScaledLaplacian) -> bool:
+        return not isinstance(operator, TracedLaplacian) and operator.entries is None
+
+    def _matrix(self, x: Tensor, operator: ScaledLaplacian) -> CSR:
+        """Return the matrix of the recurrence, in the precision of its sums."""
+        if self.averages:
+            return operator.mean_matrix(sum_precision(x))
+        return operator.adjacency(sum_precision(x))
+
     def order_terms(self, x: Tensor, operator: ScaledLaplacian) -> list[Tensor]:
         """Return the K + 1 terms, ``[n, in_channels]`` each."""
-        if isinstance(operator, TracedLaplacian) or operator.entries is not None:
+        if not self._has_matrix(operator):
             return self._engine_terms(x, operator)
-        precision = at_least_float32(x).dtype
-        if self.averages:
-            matrix = operator.mean_matrix(precision)
-        else:
-            matrix = operator.adjacency(precision)
+        matrix = self._matrix(x, operator)
         terms = [x]
         for a, b, c in recurrence_table(self.basis, self.K, operator.lambda_max):
             term = matrix.scaled(a) @ terms[-1]
@@ -160,7 +178,7 @@ class SpectralConv(PolynomialFilter):
                 "pass edge_weight.detach()"
             )
         degree = torch.where(operator.degree > 0, operator.degree, 1.0)
-        root = degree.sqrt().to(at_least_float32(x).dtype)[:, None]
+        root = degree.sqrt().to(sum_precision(x))[:, None]
         terms = self.mixed(self.terms(x * root, operator))
         return list((terms / root).to(x.dtype).unbind(0))
 
