@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.utils._pytree import tree_map
@@ -218,8 +217,11 @@ class BatchedTrainer(Trainer):
         if self.precision == self.weights.dtype:
             return self.layout.views(self.weights)
         # Rounded all at once. Rows start at multiples of 16 bytes, as fast products need it.
-        padded = F.pad(self.weights, (0, -self.weights.shape[1] % 8)).to(self.precision)
-        return self.layout.views(padded[:, : self.weights.shape[1]])
+        runs, size = self.weights.shape
+        padded = self.weights.new_empty(runs, size + -size % 8, dtype=self.precision)
+        rounded = padded[:, :size]
+        rounded.copy_(self.weights)
+        return self.layout.views(rounded)
 
     def _pass(self) -> tuple[Tree, Tensor, tuple[Tensor, ...]]:
         """Return gradients, training loss and evaluation of the weights."""
