@@ -9,7 +9,7 @@ Every node learns its own polynomial filter of the graph's Laplacian.
 
 Packages, in the order in which data flows through them. A package imports only packages above it,
 and only through their ``__init__``. Every package may import the modules at the top level: errors,
-files, json_text, plugins, progress, npyfile, tensor_cache.
+files, json_text, object_store, plugins, progress, npyfile, tensor_cache.
 
 | package | in → out | may import |
 |---|---|---|

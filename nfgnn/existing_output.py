@@ -19,12 +19,12 @@ _HEAD_BYTES = 4096
 
 
 def refuse_replacement(
-    path: Path, what: str, *, ours: bool, same: bool = False, overwrite: bool = False
+    path: Path | str, what: str, *, ours: bool, same: bool = False, overwrite: bool = False
 ) -> None:
     """Raise an error if an existing output must not be replaced.
 
     Args:
-        path: the file or folder that exists.
+        path: the file or folder that exists, or its URL.
         what: what is written there, such as ``"a run folder"``.
         ours: whether nfgnn has written what exists.
         same: whether it has the content that is to be written.

@@ -142,17 +142,18 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path, message: str) -> Iterator[None]:
+def locked(folder: Path, message: str, wait: bool = False) -> Iterator[None]:
     """Lock a folder against other processes that call this function. Create it if necessary.
 
     Args:
         folder: the folder.
         message: the error if another process holds the lock.
+        wait: wait for the other process instead.
     """
     handle = _open_folder(folder)
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(message) from None
         if not _is_same(handle, folder):

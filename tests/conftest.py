@@ -1,6 +1,7 @@
 """Fixtures that the tests of several packages share."""
 
 import os
+from collections.abc import Iterator
 
 # Triton reads this when it is first imported, which torch may do.
 os.environ.setdefault("TRITON_INTERPRET", "1")
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.s3_server import S3Server, s3_server
 from torch import Tensor
 
 REPOSITORY = Path(__file__).parents[1]
@@ -34,6 +36,22 @@ def data_root() -> Path:
     if root is None:
         pytest.skip("raw files of real graphs are not available: set NFGNN_DATA to their folder")
     return root
+
+
+@pytest.fixture
+def s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    """Return a server with an empty bucket ``bucket``, which s3:// URLs refer to.
+
+    The cache folder is empty, too.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with s3_server("test") as server:
+        server.buckets["bucket"] = {}
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+        yield server
 
 
 def random_graph(num_nodes: int, probability: float, seed: int) -> Tensor:

@@ -13,11 +13,13 @@ from nfgnn.data import (
     TableEncoding,
     canonical_name,
     load_dataset,
+    local_path,
     node_columns,
     registered_name,
 )
 from nfgnn.errors import UserError
 from nfgnn.files import expand_user
+from nfgnn.object_store import is_remote
 from nfgnn.store import Store, is_store
 
 
@@ -60,7 +62,9 @@ class GraphSource:
 
 def source_record(dataset: str, root: Path | None, column: list[str] | None) -> dict[str, Any]:
     """Return where the graph of a run was read from, to be stored in its summary."""
-    place = registered_name(dataset) or str(expand_user(dataset).resolve())
+    place = registered_name(dataset)
+    if place is None:
+        place = dataset if is_remote(dataset) else str(expand_user(dataset).resolve())
     record: dict[str, Any] = {"dataset": place, "columns": column or []}
     if root is not None:
         record["root"] = str(expand_user(root).resolve())
@@ -121,8 +125,10 @@ def _recorded_source(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 def _found_columns(columns: list[str], place: str) -> list[str]:
     """Drop the label and split columns that another node table does not have."""
-    folder = expand_user(place)
-    if not columns or is_store(place) or not folder.is_dir():
+    if not columns or is_store(place):
+        return columns
+    folder = local_path(place)
+    if not folder.is_dir():
         return columns
     names = node_columns(folder)
     optional = [f"{role}={name}" for role in ("label", "split", "drop") for name in names]

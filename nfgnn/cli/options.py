@@ -14,6 +14,7 @@ from nfgnn import plugins
 from nfgnn.cli import names
 from nfgnn.errors import UserError, suggestion, unknown_name, writing
 from nfgnn.files import expand_user
+from nfgnn.object_store import check_url, is_remote
 
 # NumPy's generators take seeds below 2**32; the last run of a command stays below it too.
 MAX_SEED = 4_000_000_000
@@ -87,11 +88,20 @@ def validate_dataset(given: str | None) -> str | None:
     """Refuse a graph that is neither a registered name nor an existing file or folder."""
     if given is None or _is_registered(given):
         return given
+    if is_remote(given):
+        return validate_url(given)
     with writing(Path(given)):
         if expand_user(given).exists():
             return given
     hint = suggestion(given, names.DATASETS) or "; `nfgnn datasets` lists the names"
     raise UserError(f"'{given}' is neither a data set nor an existing file or folder{hint}")
+
+
+def validate_url(given: str) -> str:
+    """Refuse a URL with a password. Whether it exists is found out when it is read."""
+    if is_remote(given):
+        check_url(given)
+    return given
 
 
 def _is_registered(name: str) -> bool:
@@ -191,12 +201,13 @@ def _dataset_argument(help_text: str) -> Any:
 
 
 Dataset = Annotated[
-    str, _dataset_argument("Registered data set, or path to your own graph (file or folder).")
+    str,
+    _dataset_argument("Registered data set, or path or URL of your own graph (file or folder)."),
 ]
 DatasetOrStore = Annotated[
     str,
     _dataset_argument(
-        "Registered data set, path to your own graph (file or folder), or path to a store."
+        "Registered data set, or path or URL of your own graph (file or folder) or of a store."
     ),
 ]
 Root = Annotated[

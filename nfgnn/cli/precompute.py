@@ -11,6 +11,7 @@ from rich.table import Table
 from nfgnn.cli import names, options, values
 from nfgnn.cli._print import console, print_json, resumable
 from nfgnn.errors import UserError, printable, writing
+from nfgnn.object_store import is_remote
 
 if TYPE_CHECKING:
     from nfgnn.store import Plan, Source, Store
@@ -30,8 +31,13 @@ _CUTS = {
 def precompute(
     dataset: options.Dataset,
     out: Annotated[
-        Path,
-        typer.Option(help="Output folder of the store.", rich_help_panel=options.OUTPUT),
+        str,
+        typer.Option(
+            metavar="FOLDER",
+            help="Output folder of the store, or a URL such as s3://bucket/store.",
+            callback=options.validate_url,
+            rich_help_panel=options.OUTPUT,
+        ),
     ],
     rows: Annotated[
         str,
@@ -134,11 +140,12 @@ def precompute(
 ) -> None:
     """Compute the polynomial terms of a graph within a memory budget and store them on disk."""
     columns = values.columns(column)
-    options.check_published_folder(out)
+    if not is_remote(out):
+        options.check_published_folder(Path(out))
 
     from nfgnn.progress import Progress
     from nfgnn.spectral import resolve_basis
-    from nfgnn.store import Settings, parse_memory, plan_precompute
+    from nfgnn.store import Settings, local_folder, parse_memory, plan_precompute
     from nfgnn.store import precompute as compute
     from nfgnn.training import check_setting, resolve_device
 
@@ -165,7 +172,7 @@ def precompute(
         return
     with (
         resumable("run the same command again to continue"),
-        writing(out),
+        writing(local_folder(out)),
         Progress() as progress,
     ):
         store = compute(
@@ -183,7 +190,7 @@ def precompute(
     if json_:
         print_json(_summary(store, chosen, seconds, progress.stage_seconds))
     else:
-        print(printable(f"{store.manifest.num_rows:,} rows written to {store.path}"))
+        print(printable(f"{store.manifest.num_rows:,} rows written to {store.origin}"))
 
 
 def _open_source(
@@ -254,7 +261,7 @@ def _summary(
 ) -> dict[str, Any]:
     manifest = store.manifest
     return {
-        "store": str(store.path),
+        "store": store.origin,
         "dataset": manifest.dataset,
         "rows": manifest.num_rows,
         "features": manifest.num_features,

@@ -1,6 +1,5 @@
 """``nfgnn serve``: predict the classes of new nodes over HTTP."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,10 +14,11 @@ app = typer.Typer()
 def serve(
     run: options.RunFolder,
     extends: Annotated[
-        Path,
+        str,
         typer.Option(
             metavar="STORE",
-            help="Store to add new nodes to, written by `nfgnn precompute --serve`.",
+            help="Store to add new nodes to, written by `nfgnn precompute --serve`: folder or URL.",
+            callback=options.validate_url,
             rich_help_panel=options.DATA,
         ),
     ],
@@ -59,7 +59,7 @@ def serve(
             "--host"
         ) from None
     if json_:
-        print_json({"run": str(run), "store": str(extends), "url": server.url})
+        print_json({"run": str(run), "store": extends, "url": server.url})
     message(f"serving {run} on {server.url} (press Ctrl-C to stop)")
     with server:
         try:

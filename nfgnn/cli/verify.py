@@ -8,6 +8,7 @@ import typer
 from nfgnn.cli import options
 from nfgnn.cli._print import print_json
 from nfgnn.errors import UserError, printable
+from nfgnn.object_store import is_remote
 
 app = typer.Typer()
 
@@ -17,10 +18,11 @@ app = typer.Typer()
 )
 def verify(
     path: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="PATH",
-            help="Store, run folder, or saved model.",
+            help="Store (folder or URL), run folder, or saved model.",
+            callback=options.validate_url,
             show_default=False,
         ),
     ],
@@ -34,17 +36,22 @@ def verify(
     from nfgnn.store import is_store, verify_store
     from nfgnn.training import verify_run
 
-    if not path.is_dir():
-        raise UserError(f"{path} is not a folder: pass a store or a run folder")
+    folder = Path(path)
+    if not is_remote(path):
+        path = str(folder)
+        if not folder.is_dir():
+            raise UserError(f"{path} is not a folder: pass a store or a run folder")
     if is_store(path):
         kind = "store"
         files, damaged = verify_store(path)
-    elif is_auto_folder(path):
+    elif is_remote(path):
+        raise UserError(f"{path} is not a store: it has no manifest.json; check the URL")
+    elif is_auto_folder(folder):
         kind = "run folder"
-        files, damaged = verify_auto(path)
-    elif any((path / name).is_file() for name in ("config.json", "classifier.json")):
+        files, damaged = verify_auto(folder)
+    elif any((folder / name).is_file() for name in ("config.json", "classifier.json")):
         kind = "run folder"
-        files, damaged = verify_run(path)
+        files, damaged = verify_run(folder)
     else:
         raise UserError(
             f"{path} is neither a store nor a run folder: it has no manifest.json, config.json or "
@@ -52,16 +59,16 @@ def verify(
         )
     if json_:
         listed = [{"file": name, "problem": problem} for name, problem in damaged.items()]
-        print_json({"path": str(path), "kind": kind, "files": files, "damaged": listed})
+        print_json({"path": path, "kind": kind, "files": files, "damaged": listed})
     else:
         for name, problem in damaged.items():
-            print(printable(f"{path / name}: {problem}"))
+            print(printable(f"{path}/{name}: {problem}"))
         print(printable(_conclusion(path, kind, files, len(damaged))))
     if damaged:
         raise typer.Exit(2)
 
 
-def _conclusion(path: Path, kind: str, files: int, damaged: int) -> str:
+def _conclusion(path: str, kind: str, files: int, damaged: int) -> str:
     if damaged:
         return f"{path}: {damaged} damaged; recreate the {kind}, or restore it from a copy"
     if not files:

@@ -3,7 +3,8 @@
 :func:`load_dataset` (``load.py``) is the entry point. It looks a **name** up in ``registry.py``,
 finds or downloads the raw files (``download.py``), reads them with the reader of their layout
 (``readers/``) and caches the result (``processed_cache.py``). **Files** of the user and **objects**
-(PyG, NetworkX, SciPy, pandas) have readers too. Every graph passes ``validate.py`` (with
+(PyG, NetworkX, SciPy, pandas) have readers too; files at a URL are copied first
+(``remote_graph.py``). Every graph passes ``validate.py`` (with
 ``edges.py``, ``features.py``, ``labels.py``), which fixes what it can and reports it.
 
 ``splits.py`` selects train, validation and test nodes, ``scaling.py`` scales features,
@@ -31,12 +32,14 @@ from nfgnn.data.load import (
 from nfgnn.data.memory import available_memory, require_memory
 from nfgnn.data.messages import few
 from nfgnn.data.partition import kept_edges, partition_graph
+from nfgnn.data.paths import cache_folder
 from nfgnn.data.power_law_graph import PowerLawGraph
 from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.new_nodes import ExistingNodes, features_of_objects, load_new_nodes
 from nfgnn.data.readers.tables import node_columns
 from nfgnn.data.registry import BUILT_IN, REGISTRY, Entry, canonical_name
 from nfgnn.data.registry import names as dataset_names
+from nfgnn.data.remote_graph import local_path
 from nfgnn.data.scaling import SCALINGS, FeatureScaling
 from nfgnn.data.splits import (
     PROTOCOLS,
@@ -61,6 +64,7 @@ __all__ = [
     "PowerLawGraph",
     "TableEncoding",
     "available_memory",
+    "cache_folder",
     "canonical_name",
     "check_graph",
     "csr_on_disk",
@@ -78,6 +82,7 @@ __all__ = [
     "load_dataset",
     "load_new_nodes",
     "loaded_bytes",
+    "local_path",
     "mixed_graph",
     "node_columns",
     "observed_part",

@@ -27,10 +27,12 @@ from nfgnn.data.readers.python_objects import from_frames, from_networkx, from_s
 from nfgnn.data.readers.saved_tensors import open_saved_tensors, read_saved_tensors
 from nfgnn.data.readers.tables import estimate_bytes, find_table
 from nfgnn.data.registry import REGISTRY, Entry, canonical_name, names
+from nfgnn.data.remote_graph import local_path
 from nfgnn.data.synthetic import mixed_graph
 from nfgnn.data.validate import check_graph
 from nfgnn.errors import UserError, system_error
 from nfgnn.files import expand_user, require_regular_file
+from nfgnn.object_store import is_remote
 
 _FILE_READERS: dict[str, Callable[[Path], Data]] = {
     ".npz": read_npz,
@@ -54,8 +56,9 @@ def load_dataset(
     Args:
         source: a registered name in any spelling (``nfgnn datasets`` lists them); a folder with
             ``nodes`` and ``edges`` as CSV or Parquet; an ``.npz``, ``.pt`` or ``.safetensors``
-            file; a folder with the arrays of an ``.npz`` file as ``.npy`` files; a PyG ``Data``; a
-            NetworkX graph; or a SciPy sparse adjacency matrix.
+            file; a folder with the arrays of an ``.npz`` file as ``.npy`` files; the URL of such a
+            file or folder, as ``s3://bucket/graph``; a PyG ``Data``; a NetworkX graph; or a SciPy
+            sparse adjacency matrix.
         root: data root that is searched first, before ``NFGNN_DATA`` and the cache folder. Data
             sets that are not found are downloaded to the cache folder.
         need_labels: refuse a graph without two classes; ``False`` for a graph to predict on.
@@ -84,7 +87,7 @@ def load_dataset(
             data.registered = True
             data.registered_name = name
             return data
-        path = expand_user(source)
+        path = local_path(source)
         columns = _columns(options)
         return _recognised(_load_path(path, str(source), need_labels, columns, encoding))
     data = _recognised(_load_object(source, need_labels, options, encoding))
@@ -157,15 +160,13 @@ def open_large(
         root: as for :func:`nfgnn.data.load_dataset`.
         **options: names of columns, as for :func:`nfgnn.data.load_dataset`.
     """
-    path = expand_user(source)
-    if is_array_folder(path):
-        return open_array_folder(path)
-    if path.is_dir() and any(path.glob("edges.*")):
-        return open_graph_folder(path, _columns(options))
-    if path.suffix == ".npz" and path.is_file():
-        return open_npz(path)
-    if path.suffix.lower() in _TENSOR_FILES and path.is_file():
-        return open_saved_tensors(path)
+    path = local_path(source)
+    large = _open_large_path(path, _columns(options))
+    if large is not None:
+        if is_remote(source):
+            # The times of the local copy would not be those of the copy on another machine.
+            return replace(large, source=str(source), fingerprint=path.parent.name)
+        return large
     entry = REGISTRY.get(canonical_name(str(source)) or "")
     if entry is None or entry.large_reader is None:
         return None
@@ -176,12 +177,24 @@ def open_large(
     return replace(entry.large_reader(folder, entry.required), registered_name=entry.name)
 
 
+def _open_large_path(path: Path, columns: Columns) -> LargeGraph | None:
+    if is_array_folder(path):
+        return open_array_folder(path)
+    if path.is_dir() and any(path.glob("edges.*")):
+        return open_graph_folder(path, columns)
+    if path.suffix == ".npz" and path.is_file():
+        return open_npz(path)
+    if path.suffix.lower() in _TENSOR_FILES and path.is_file():
+        return open_saved_tensors(path)
+    return None
+
+
 def loaded_bytes(source: str | Path, root: str | Path | None = None) -> int:
     """Estimate the memory that :func:`load_dataset` needs; an upper estimate.
 
     The result is 0 for sources that :func:`open_large` cannot open.
     """
-    path = expand_user(source)
+    path = local_path(source)
     if is_array_folder(path):
         return 4 * sum(file.stat().st_size for file in path.glob("*.npy"))
     if path.is_dir() and any(path.glob("edges.*")):

@@ -18,6 +18,7 @@ from nfgnn.data import (
 from nfgnn.errors import UserError
 from nfgnn.files import expand_user
 from nfgnn.nn import find_model
+from nfgnn.object_store import is_remote
 from nfgnn.paper.find_graph import find_graph
 from nfgnn.paper.table_registry import TABLES, Column, Row, TableSpec
 from nfgnn.training import Metric, RunConfig, find_metric, resolve_config, resolve_metric
@@ -208,12 +209,14 @@ def _select_columns(
     selected: list[Column] = []
     for given in datasets:
         registered = registered_name(given)
-        if registered is None and not expand_user(given).exists():
+        if registered is None and not is_remote(given) and not expand_user(given).exists():
             raise UserError(
                 f"{given!r} is neither a dataset nor a file or folder; `nfgnn datasets` lists the "
                 "names"
             )
-        graphs = [registered] if registered else map(str, graph_paths(given))
+        graphs = [registered or given]
+        if registered is None and not is_remote(given):
+            graphs = list(map(str, graph_paths(given)))
         for graph in graphs:
             own = [column for column in spec.columns if column.dataset == graph]
             selected += own or [Column(graph, _protocol(spec, graph, root))]

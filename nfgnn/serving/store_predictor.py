@@ -95,7 +95,7 @@ class StorePredictor:
 
         Args:
             run: folder that ``nfgnn train`` has written.
-            store: folder that ``nfgnn precompute --serve`` has written.
+            store: folder that ``nfgnn precompute --serve`` has written, or its URL.
             seed: seed of the run; by default the one with the best validation score.
             device: device of the model.
             tolerance: see :func:`nfgnn.store.attached_terms`.
@@ -256,13 +256,13 @@ def _checked_model(classifier: NodeClassifier, store: Store) -> Scalable:
     features = store.manifest.num_features
     if classifier.num_features_ != features:
         raise UserError(
-            f"the model was trained on {classifier.num_features_} features, but {store.path} has "
+            f"the model was trained on {classifier.num_features_} features, but {store.origin} has "
             f"{features}: use a model that was trained on this store"
         )
     if not classifier.scaling_.equals(store.scaling):
         raise UserError(
             f"the model was trained on features that are scaled in another way than those of "
-            f"{store.path}: train it on the store"
+            f"{store.origin}: train it on the store"
         )
     return model
 

@@ -12,7 +12,7 @@ data flows through these modules:
 4. ``column_block.py``: the terms of one block, with the operator in memory or, by
    ``disk_backend.py``, on disk; ``executors.py``: blocks in this process or on Ray;
 5. ``assemble_rows.py``: rows from blocks; ``store.py``: the files of a store (``manifest.py``,
-   ``file_format.py``);
+   ``file_format.py``); ``remote.py``: stores on object storage;
 6. ``row_loader.py``: row batches for training;
 7. ``new_node_terms.py``: rows of nodes that are added to a graph in memory; ``attached_terms.py``:
    rows of nodes that are attached to a store (``stored_graph.py``, ``stored_ids.py``,
@@ -29,6 +29,7 @@ from nfgnn.store.memory_budget import parse_memory, resident_bytes, return_freed
 from nfgnn.store.new_node_terms import NewNodes, terms_of_new_nodes
 from nfgnn.store.plan import Plan, Settings, make_plan
 from nfgnn.store.precompute import plan_precompute, precompute
+from nfgnn.store.remote import local_folder
 from nfgnn.store.row_loader import Batch, MemoryRows, RowLoader, RowSource, stream_seed
 from nfgnn.store.sketch_rows import sketch_of_new_nodes
 from nfgnn.store.source import MemorySource, Report, Source
@@ -55,6 +56,7 @@ __all__ = [
     "attached_terms",
     "csr_on_device",
     "is_store",
+    "local_folder",
     "make_plan",
     "parse_memory",
     "plan_precompute",

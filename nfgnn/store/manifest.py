@@ -123,16 +123,23 @@ class Manifest:
                 f"Create a store with `nfgnn precompute DATASET --out {folder}`"
             )
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = path.read_bytes()
+        except OSError as error:
+            raise _damaged(str(path), error) from None
+        return cls.parse(content, str(path))
+
+    @classmethod
+    def parse(cls, text: bytes, where: str) -> "Manifest":
+        """Return a manifest from the content of its file, whose path or URL is ``where``."""
+        try:
+            content = json.loads(text.decode())
             version = content["format"]
             if version in (1, FORMAT):
                 return cls._parse(content)
-        except (ValueError, KeyError, TypeError, OSError, RecursionError) as error:
-            raise UserError(
-                f"{path}: is damaged ({type(error).__name__}: {error}); precompute the store again"
-            ) from None
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise _damaged(where, error) from None
         raise UserError(
-            f"{path}: the store has format {version}, but this version of nfgnn reads formats "
+            f"{where}: the store has format {version}, but this version of nfgnn reads formats "
             f"1 to {FORMAT}; precompute the store again"
         )
 
@@ -198,6 +205,12 @@ class Manifest:
         wrong = [name for name, right in checks.items() if not right]
         if wrong:
             raise ValueError(f"{', '.join(wrong)}: not valid for a store")
+
+
+def _damaged(where: str, error: Exception) -> UserError:
+    return UserError(
+        f"{where}: is damaged ({type(error).__name__}: {error}); precompute the store again"
+    )
 
 
 def _are_features(manifest: Manifest) -> bool:

@@ -15,6 +15,7 @@ from nfgnn.errors import UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import empty, locked, publish, refuse_foreign_files
 from nfgnn.npyfile import NpyFile
+from nfgnn.object_store import is_remote
 from nfgnn.ray_cluster import Say
 from nfgnn.spectral import resolve_basis
 from nfgnn.store.assemble_rows import assemble_rows, open_writer
@@ -26,6 +27,7 @@ from nfgnn.store.machine_speed import measure_speed
 from nfgnn.store.manifest import FILE, WORK, Manifest
 from nfgnn.store.memory_budget import remaining_memory, resident_bytes, return_freed_memory
 from nfgnn.store.plan import Plan, Settings, make_plan
+from nfgnn.store.remote import Upload, local_folder
 from nfgnn.store.sketch_rows import write_sketch
 from nfgnn.store.source import MASKS, Report, Source
 from nfgnn.store.store import Store
@@ -72,7 +74,8 @@ def precompute(
 
     Args:
         source: the graph.
-        out: folder of the store.
+        out: folder of the store, or its URL. A remote store is computed in the cache folder and
+            uploaded when it is complete.
         settings: what to compute, and the memory for it.
         engine: where blocks are computed, ``"local"`` or ``"ray"``.
         address: address of a Ray cluster.
@@ -82,6 +85,10 @@ def precompute(
         overwrite: replace a store, or unfinished work, of another graph or with other settings. A
             store is replaced when the new one is complete.
     """
+    if is_remote(out):
+        return _precompute_remote(
+            source, out, settings, engine, address, chosen, report, say, overwrite
+        )
     _validate(settings)
     executor = make_executor(engine, address, say)
     return_freed_memory()
@@ -99,6 +106,40 @@ def precompute(
             # Fails if there is work to resume, which is the usual case.
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _precompute_remote(
+    source: Source,
+    url: str,
+    settings: Settings,
+    engine: str,
+    address: str | None,
+    chosen: Plan | None,
+    report: Report,
+    say: Say,
+    overwrite: bool,
+) -> Store:
+    """Compute a store in the cache folder, and upload it."""
+    _validate(settings)
+    upload = Upload.to(url)
+    fingerprint = _fingerprint(source, settings)
+    with locked(upload.staging, _busy(url)):
+        if not upload.is_complete(fingerprint, overwrite, _is_store_name):
+            if not upload.has_computed(fingerprint):
+                # Work on another store in this folder was abandoned.
+                precompute(
+                    source,
+                    upload.folder,
+                    settings,
+                    engine=engine,
+                    address=address,
+                    chosen=chosen,
+                    report=report,
+                    say=say,
+                    overwrite=True,
+                )
+            upload.run(report)
+    return Store.open(url)
 
 
 @dataclass(frozen=True)
@@ -173,7 +214,7 @@ def _replace_store(job: _Job, folder: Path) -> Store:
     return Store.open(folder)
 
 
-def _busy(folder: Path) -> str:
+def _busy(folder: Path | str) -> str:
     return f"another process is writing {folder}: wait until it finishes, or choose another --out"
 
 
@@ -185,6 +226,7 @@ def plan_precompute(
     Nothing is written.
     """
     _validate(settings)
+    folder = local_folder(out)
     held = resident_bytes()  # measuring the speed needs some memory for a moment
     on_gpu = settings.device == "cuda"
     if settings.device == "auto":
@@ -196,8 +238,8 @@ def plan_precompute(
         len(_stored_nodes(source, settings.rows)),
         settings,
         base=held,
-        speed=measure_speed(source.num_nodes, Path(out)),
-        out=Path(out),
+        speed=measure_speed(source.num_nodes, folder),
+        out=folder,
         device_memory=torch.cuda.mem_get_info()[0] if on_gpu else 0,
         parts=make_executor(engine, None, _no_output).target_blocks,
         weighted=source.weighted,
@@ -255,7 +297,12 @@ def _start(
 
 def _refuse_other_files(folder: Path) -> None:
     """Refuse to replace a folder with files that are not part of a store."""
-    refuse_foreign_files(folder, lambda name: bool(_STORE_NAMES.fullmatch(name)), "a store")
+    refuse_foreign_files(folder, _is_store_name, "a store")
+
+
+def _is_store_name(name: str) -> bool:
+    """Whether a store, or an unfinished one, contains a file or folder of this name."""
+    return bool(_STORE_NAMES.fullmatch(name))
 
 
 def _refuse_other_work(folder: Path) -> None:

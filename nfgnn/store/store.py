@@ -30,6 +30,7 @@ from torch_geometric.data import Data
 from nfgnn.data import ExistingNodes, FeatureScaling, TableEncoding, registered_name
 from nfgnn.errors import UserError
 from nfgnn.npyfile import NpyFile
+from nfgnn.object_store import is_remote
 from nfgnn.spectral import resolve_basis
 from nfgnn.store.attached_terms import attached_terms
 from nfgnn.store.file_format import (
@@ -42,6 +43,7 @@ from nfgnn.store.file_format import (
 )
 from nfgnn.store.manifest import FILE, WORK, Manifest
 from nfgnn.store.new_node_terms import NewNodes
+from nfgnn.store.remote import fetch_store, is_remote_store, verify_remote_store
 from nfgnn.store.source import MASKS
 from nfgnn.store.stored_graph import GRAPH_FILES, StoredGraph
 from nfgnn.store.stored_ids import ID_FILES, StoredIds
@@ -68,22 +70,26 @@ class Store:
     Args:
         path: its folder.
         manifest: its description.
+        origin: the URL that it was copied from; by default the folder.
     """
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
+    def __init__(self, path: Path, manifest: Manifest, origin: str | None = None) -> None:
         self.path = path
         self.manifest = manifest
+        self.origin = origin or str(path)
 
     @classmethod
     def open(cls, path: str | Path, verify: Verify = "sampled") -> "Store":
         """Open a store and verify it.
 
         Args:
-            path: folder of the store.
+            path: folder of the store, or its URL. A remote store is copied to the cache folder.
             verify: ``"sizes"`` checks that all files exist with the right size and type.
                 ``"sampled"`` also compares the checksums of all files but the terms, of which it
                 reads a sample; ``"checksums"`` reads everything.
         """
+        if is_remote(path):
+            return cls._open_remote(path, verify)
         folder = Path(path)
         store = cls(folder, Manifest.read(folder))
         for name in store.manifest.checksums:
@@ -95,6 +101,15 @@ class Store:
         for name in (*GRAPH_FILES, *ID_FILES):
             if name in self.manifest.checksums:
                 self._verify_checksums(name)
+
+    @classmethod
+    def _open_remote(cls, url: str, verify: Verify) -> "Store":
+        folder = fetch_store(url)
+        try:
+            store = cls.open(folder, verify)
+        except UserError:  # the copy was damaged on this disk
+            store = cls.open(fetch_store(url, again=True), verify)
+        return cls(store.path, store.manifest, url)
 
     def verify_file(self, name: str, verify: Verify) -> None:
         """Verify one array; see :meth:`open`."""
@@ -120,7 +135,7 @@ class Store:
         """Memory map ``[num_rows, sketch]`` of the stored type, bfloat16 as uint16."""
         if self.manifest.sketch == 0:
             raise UserError(
-                f"{self.path} has no sketch of the adjacency matrix: precompute a store with "
+                f"{self.origin} has no sketch of the adjacency matrix: precompute a store with "
                 "--sketch, or train with sketch = 0"
             )
         return self._map("sketch")
@@ -147,8 +162,8 @@ class Store:
         """The graph, memory-mapped, of a store that was computed with ``--serve``."""
         if not self.manifest.has_graph:
             raise UserError(
-                f"{self.path} does not hold the graph, so no nodes can be attached to it: compute "
-                "it with `nfgnn precompute --serve`"
+                f"{self.origin} does not hold the graph, so no nodes can be attached to it: "
+                "compute it with `nfgnn precompute --serve`"
             )
         weighted = "weight" in self.manifest.checksums
         return StoredGraph(
@@ -157,7 +172,7 @@ class Store:
             self._map("scale"),
             self._map("weight") if weighted else None,
             self.manifest.self_loops,
-            str(self.path),
+            self.origin,
         )
 
     def find(self, ids: Sequence[str]) -> np.ndarray:
@@ -396,6 +411,8 @@ def verify_store(path: str | Path) -> tuple[int, dict[str, str]]:
     Returns:
         The number of files, and what is wrong, by the name of the file.
     """
+    if is_remote(path):
+        return verify_remote_store(path)
     folder = Path(path)
     store = Store(folder, Manifest.read(folder))
     damaged = {}
@@ -409,6 +426,8 @@ def verify_store(path: str | Path) -> tuple[int, dict[str, str]]:
 
 
 def is_store(path: str | Path) -> bool:
-    """Return whether a path is a store, complete or not."""
+    """Return whether a path is a store, complete or not. A remote store is always complete."""
+    if is_remote(path):
+        return is_remote_store(path)
     folder = Path(path)
     return (folder / FILE).is_file() or (folder / WORK).is_dir()

@@ -517,7 +517,7 @@ class NodeClassifier:
         store = inputs.store_of(data)
         if store is not None and not inputs.is_row_model(self.model_):
             raise UserError(
-                f"{store.path} is a store, which holds terms and no edges, but "
+                f"{store.origin} is a store, which holds terms and no edges, but "
                 f"{self.config_.model} needs the graph: pass the graph itself"
             )
         if self.feature_encoding_ not in (None, data.get("feature_encoding")):

@@ -98,7 +98,7 @@ def training_graph(data: Data) -> Data:
 
 def _no_unobserved_nodes(store: Store) -> UserError:
     return UserError(
-        f"the terms in {store.path} were computed from the whole graph, so none of its nodes is "
+        f"the terms in {store.origin} were computed from the whole graph, so none of its nodes is "
         "unobserved: train on the graph itself for the inductive protocol"
     )
 
@@ -155,7 +155,7 @@ def resolve_config(
             wanted = str(resolve_basis(wanted))
         if wanted not in (given[key], "auto"):
             raise UserError(
-                f"{store.path} was computed with {key} = {given[key]}, not {wanted}: leave the "
+                f"{store.origin} was computed with {key} = {given[key]}, not {wanted}: leave the "
                 "setting out, or compute another store with `nfgnn precompute`"
             )
     config = RunConfig.resolve(model, {**settings, **given}, name, protocol, preset)
@@ -178,7 +178,7 @@ def check_model(model: nn.Module, data: Data) -> None:
     for key, value in needed.items():
         if manifest[key] != value:
             raise UserError(
-                f"{type(model).__name__} needs terms with {key} = {value}, but {store.path} was "
+                f"{type(model).__name__} needs terms with {key} = {value}, but {store.origin} was "
                 f"computed with {key} = {manifest[key]}: compute another store with "
                 "`nfgnn precompute`"
             )

@@ -19,6 +19,7 @@ from nfgnn.data.readers.feature_columns import TableEncoding, encode_table
 from nfgnn.data.readers.graph_tables import find_edges
 from nfgnn.data.readers.node_ids import NodeIds, comparable
 from nfgnn.data.readers.tables import find_table, read_table
+from nfgnn.data.remote_graph import local_path
 from nfgnn.errors import UserError
 
 
@@ -67,8 +68,8 @@ def load_new_nodes(folder: str | Path, graph: Data | ExistingNodes, **options: A
     """Read new nodes and their edges.
 
     Args:
-        folder: the folder of ``nodes.csv`` and ``edges.csv`` (or ``.parquet``). Nodes have an
-            ``id`` and the features of the graph; labels and splits are ignored.
+        folder: the folder of ``nodes.csv`` and ``edges.csv`` (or ``.parquet``), or its URL. Nodes
+            have an ``id`` and the features of the graph; labels and splits are ignored.
         graph: the existing graph, or what is known of its nodes.
         **options: names of columns, as for :func:`nfgnn.data.load_dataset`.
 
@@ -78,8 +79,9 @@ def load_new_nodes(folder: str | Path, graph: Data | ExistingNodes, **options: A
         ``notes`` about edges that were dropped.
     """
     columns = Columns(**options)
-    nodes_file = find_table(Path(folder), "nodes")
-    edges_file = find_table(Path(folder), "edges")
+    place = local_path(folder)
+    nodes_file = find_table(place, "nodes")
+    edges_file = find_table(place, "edges")
     nodes = read_table(nodes_file, (*columns.text, *columns.category_columns))
     edges = read_table(edges_file, columns.text)
     require(nodes.column_names, columns.id_column, nodes_file.name, "id")

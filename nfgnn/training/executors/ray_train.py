@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nfgnn.errors import UserError
+from nfgnn.object_store import is_remote
 from nfgnn.progress import Progress
 from nfgnn.ray_cluster import ray_cluster
 from nfgnn.training import inputs
@@ -30,9 +31,10 @@ def train_on_ray(
 ) -> dict[str, Any]:
     """Run an experiment on a store with the workers of a Ray cluster, and return its summary.
 
-    The workers form the same process group as under ``torchrun``. Store and run folder must lie on
-    a file system that all workers share. Workers that die are restarted, at most three times, and
-    continue from the last checkpoint.
+    The workers form the same process group as under ``torchrun``. The run folder must lie on a file
+    system that all workers share, and so must the store, unless it was opened by its URL: then
+    every machine copies it to its own cache folder. Workers that die are restarted, at most three
+    times, and continue from the last checkpoint.
 
     Args:
         experiment: on a store.
@@ -58,7 +60,8 @@ def train_on_ray(
     scratch = folder.with_name(f".{folder.name}.ray")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    graph = Graph.named(str(store.path.resolve()))
+    place = store.origin if is_remote(store.origin) else str(store.path.resolve())
+    graph = Graph.named(place)
     task = {
         "experiment": replace(experiment, graph=graph),
         "folder": str(folder),
