@@ -23,7 +23,13 @@ def test_an_unfinished_training_gains_as_much_as_others_after_as_many_epochs() -
         run(0.3, 0.4, 0.1, 0.5),  # gains 0.1
         run(0.7, 0.6, 0.6),  # gains nothing
     ]
-    assert expected_scores(runs) == pytest.approx([0.7, 0.8, 0.5, 0.7])
+    assert expected_scores(runs) == pytest.approx([0.9, 0.8, 0.5, 0.7])
+
+
+def test_the_gain_is_an_upper_quantile() -> None:
+    others = [run(0.0, gain / 10) for gain in range(11)]
+    unfinished = run(0.1, is_finished=False)
+    assert expected_scores([*others, unfinished])[-1] == pytest.approx(0.1 + 0.8)
 
 
 def test_the_longest_training_gains_nothing() -> None:
