@@ -8,7 +8,9 @@ place of a model, `residual` stands for the five residual networks, `others` for
 and `all` for both. Without cells, all of them are trained in the order of ``WORK_ORDER``.
 
 ``--start-from`` takes up the recorded runs of a folder, so that they are not repeated. A call that
-reaches its time limit is resumed by the same call; more draws may be asked for later. Several
+reaches its time limit is resumed by the same call; more draws may be asked for later. In the last
+part of its time, a call selects among the draws that have finished, so that cells get their runs of
+the table; ``--to-be-continued`` leaves that to the next call. Several
 processes and calls may share a device and the folder. The folder then holds ``records.sqlite`` and
 ``records.parquet``. On another machine one of them is enough to resume.
 
@@ -97,6 +99,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=1, help="Cells trained at the same time.")
     parser.add_argument("--time-limit", type=float, help="Seconds for everything together.")
     parser.add_argument(
+        "--to-be-continued",
+        action="store_true",
+        help="Another call follows: do not cut a search short to train the winner in time.",
+    )
+    parser.add_argument(
         "--max-batch", type=int, default=12, help="Runs trained as one computation at most."
     )
     parser.add_argument("--root", type=Path, help="Folder with raw datasets.")
@@ -161,6 +168,7 @@ class Job:
     root: Path | None
     settings: dict[str, Any]
     has_table: bool
+    cut_short: bool
     end: float | None
     """On the monotonic clock, which all processes share."""
 
@@ -180,9 +188,11 @@ class Job:
             }
             left = self.seconds_left()
             search_limit = left
-            if left is not None and self.has_table:
+            if left is not None and self.has_table and self.cut_short:
                 search_limit = SEARCH_SHARE * left
-            lines = run_modern_search(*cell, search_limit, finalists=self.finalists, **common)
+            lines = run_modern_search(
+                *cell, search_limit, finalists=self.finalists, cut_short=self.cut_short, **common
+            )
             if self.has_table:
                 lines += run_modern_table(*cell, self.seconds_left(), **common)
             print("\n".join(lines), flush=True)
@@ -228,6 +238,7 @@ def train(options: argparse.Namespace, settings: dict[str, Any]) -> None:
         options.root,
         settings,
         not options.no_table,
+        not options.to_be_continued,
         end,
     )
     queue = Queue(job, cells)

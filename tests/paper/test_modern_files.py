@@ -1,5 +1,6 @@
 """Winners become presets that give the configuration of the search."""
 
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -12,7 +13,7 @@ from nfgnn.paper.search.modern import DRAW_SEEDS, FINALIST_SEEDS, Candidate, Cel
 from nfgnn.paper.search.modern_draws import final_settings, modern_draws
 from nfgnn.paper.search.modern_files import collect_modern, modern_summary, write_modern_presets
 from nfgnn.paper.table_plan import make_plan
-from nfgnn.paper.table_registry import Column
+from nfgnn.paper.table_registry import TABLES, Column
 from nfgnn.training import Record, Records, RunConfig, presets
 
 COLUMN = Column("minesweeper", "public")
@@ -104,6 +105,24 @@ def test_runs_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         use(path, monkeypatch)
         plan = make_plan("modern", ["minesweeper"], ["MLP"])
         assert plan.configs["MLP", COLUMN] == expected.final
+
+
+def test_cells_of_the_script() -> None:
+    script = runpy.run_path(str(SCRIPT))
+    cells = script["cells_of"](["tolokers:residual,GCN", "mixed:NFNet", "tolokers:GCN,NFNet"])
+    residual = ["NFNet", "ResidualGCN", "ResidualGATSep", "ResidualSAGE", "ResidualGAT"]
+    expected = [("tolokers", model) for model in [*residual, "GCN"]]
+    assert cells == [*expected, ("mixed", "NFNet")]
+    # Without cells, the script trains all models on all graphs that fit on one device.
+    graphs = {"chameleon-filtered", "squirrel-filtered", "tolokers", "minesweeper"}
+    every = {
+        (graph, row.model)
+        for graph in (*graphs, "pubmed", "computers")
+        for row in TABLES["modern"].rows
+    }
+    ordered = script["cells_of"]([])
+    assert set(ordered) == every
+    assert len(ordered) == len(every)
 
 
 def test_the_script_does_not_need_the_command_line(tmp_path: Path) -> None:

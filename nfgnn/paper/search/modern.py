@@ -213,6 +213,7 @@ def run_modern_search(
     time_limit: float | None = None,
     *,
     finalists: int | None = None,
+    cut_short: bool = True,
     settings: Mapping[str, Any] | None = None,
     max_batch: int = 12,
     root: Path | None = None,
@@ -223,9 +224,9 @@ def run_modern_search(
     Args:
         graphs, models, draws, records, settings, root: see :class:`ModernSearch`.
         device: where to train.
-        time_limit: seconds. What has not finished by then is trained by the next call. The draws of
-            a cell take at most 60 % of what is left, so that the best of those that have finished
-            can be trained as finalists.
+        time_limit: seconds. What has not finished by then is trained by the next call.
+        cut_short: whether the draws of a cell take at most 60 % of the time that is left, so that
+            the best of those that have finished can be trained as finalists.
         finalists: number of draws that are trained with more patience; by default four on a small
             graph and two on a large one.
         max_batch: largest number of runs that are trained as one computation.
@@ -239,7 +240,8 @@ def run_modern_search(
     lines: list[str] = []
     for cell in search.cells():
         size = "small" if search.is_small(cell) else "large"
-        is_complete = _train_draws(trainer, cell, size, lines)
+        limited = trainer.limited_to(_DRAW_SHARE) if cut_short else trainer
+        is_complete = _train_draws(limited, cell, size, lines)
         count = FINALISTS[size] if finalists is None else finalists
         best = [candidate.final for candidate in search.finalists(cell, count)]
         lines += trainer.train(cell, best, FINALIST_SEEDS)
@@ -264,15 +266,14 @@ def _train_draws(trainer: "_Trainer", cell: Cell, size: str, lines: list[str]) -
     """
     search = trainer.search
     drawn = [candidate.config for candidate in search.candidates(cell)]
-    limited = trainer.limited_to(_DRAW_SHARE)
     if size == "small":
-        lines += limited.train(cell, drawn, DRAW_SEEDS)
-        return not limited.is_over
+        lines += trainer.train(cell, drawn, DRAW_SEEDS)
+        return not trainer.is_over
     first = DRAW_SEEDS[:1]
-    lines += limited.train(cell, drawn, first)
+    lines += trainer.train(cell, drawn, first)
     better = search.best_draws(cell, first, (len(drawn) + 1) // 2)
-    lines += limited.train(cell, [candidate.config for candidate in better], DRAW_SEEDS)
-    return not limited.is_over
+    lines += trainer.train(cell, [candidate.config for candidate in better], DRAW_SEEDS)
+    return not trainer.is_over
 
 
 def run_modern_table(
