@@ -26,6 +26,13 @@ _CUTS = {
     "device": "graph in GPU memory, columns in blocks",
 }
 
+_PARTS = {
+    "sketch": "hashed neighbours",
+    "two_hop": "hashed two-hop neighbours",
+    "degree": "logarithms of degrees",
+    "agreement": "cosines with neighbours",
+}
+
 
 @app.command(epilog="Example:  nfgnn precompute my-graph/ --out my-store --K 10 --memory 4GB")
 def precompute(
@@ -104,6 +111,33 @@ def precompute(
             rich_help_panel=options.MODEL,
         ),
     ] = 0,
+    two_hop: Annotated[
+        int,
+        typer.Option(
+            "--two-hop",
+            min=0,
+            help="Number of columns of hashed two-hop neighbours stored with every row; 0 stores "
+            "none.",
+            rich_help_panel=options.MODEL,
+        ),
+    ] = 0,
+    degree: Annotated[
+        bool,
+        typer.Option(
+            "--degree",
+            help="Store the logarithm of the degree with every row.",
+            rich_help_panel=options.MODEL,
+        ),
+    ] = False,
+    agreement: Annotated[
+        bool,
+        typer.Option(
+            "--agreement",
+            help="Store the mean cosine between the features of a node and its neighbours with "
+            "every row.",
+            rich_help_panel=options.MODEL,
+        ),
+    ] = False,
     engine: options.Engine = "local",
     ray_address: options.RayAddress = None,
     import_: options.Import = None,
@@ -161,7 +195,20 @@ def precompute(
     if serve:
         rows = "all"
     settings = Settings(
-        basis, K, limit, rows, dtype, features, self_loops, lambda_max, device, serve, sketch
+        basis,
+        K,
+        limit,
+        rows,
+        dtype,
+        features,
+        self_loops,
+        lambda_max,
+        device,
+        serve,
+        sketch,
+        two_hop,
+        degree,
+        agreement,
     )
     source = _open_source(dataset, root, limit, rows != "all", columns)
     chosen = plan_precompute(source, out, settings, engine)
@@ -246,8 +293,10 @@ def _print_plan(plan: "Plan", memory: int) -> None:
     )
     if plan.graph_bytes:
         table.add_row("graph kept", f"{_size(plan.graph_bytes)} for serving")
-    if "sketch" in plan.part_bytes:
-        table.add_row("sketch", f"{_size(plan.part_bytes['sketch'])} of hashed neighbours")
+    for name, content in _PARTS.items():
+        if name in plan.part_bytes:
+            label = name.replace("_", "-")
+            table.add_row(label, f"{_size(plan.part_bytes[name])} of {content}")
     table.add_row("disk", f"{_size(plan.disk_bytes)} at peak, {_size(plan.free_bytes)} free")
     table.add_row("traffic", f"{_size(plan.read_bytes)} read, {_size(plan.written_bytes)} written")
     table.add_row(

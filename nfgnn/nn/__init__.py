@@ -12,6 +12,7 @@ from nfgnn.nn.head_gates import HEAD_GATES, HeadGate
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.node_model import NodeModel, as_node_model, has_weights_per_node
 from nfgnn.nn.residual_block import RunningStatistics
+from nfgnn.nn.term_attention import TermAttention
 
 # isort: split
 # The file of a model may import the names above from this package.
@@ -50,6 +51,7 @@ __all__ = [
     "Scalable",
     "ScalableNFGNN",
     "SpectralConv",
+    "TermAttention",
     "as_node_model",
     "dropout",
     "find_model",

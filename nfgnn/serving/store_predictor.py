@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from nfgnn.data import features_of_objects
 from nfgnn.errors import UserError
 from nfgnn.nn import Scalable
-from nfgnn.store import NewNodes, Store, sketch_of_new_nodes
+from nfgnn.store import NewNodes, Store
 from nfgnn.training import NodeClassifier, check_model, is_row_model, load_run
 
 
@@ -138,9 +138,9 @@ class StorePredictor:
         scaled = self.scaling.apply(new.x)
         added = NewNodes(scaled, new.edge_index, new.get("edge_weight"))
         rows = self.store.attach(added, self.tolerance)
-        if self.model.sketch:
-            sketch = sketch_of_new_nodes(added, self.existing.num_nodes, self.model.sketch)
-            rows = torch.cat([rows.flatten(1), sketch], 1)
+        if self.model.parts.columns:
+            parts = self.store.attach_parts(added, self.model.parts)
+            rows = torch.cat([rows.flatten(1), parts], 1)
         device = next(self.model.parameters()).device
         with torch.no_grad():
             shares = self.model.forward_rows(rows.to(device)).softmax(-1).cpu()

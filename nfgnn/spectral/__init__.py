@@ -3,7 +3,10 @@ r"""Spectral mathematics on tensors: the scaled Laplacian, polynomial bases and 
 :func:`scaled_laplacian` turns ``edge_index`` into the operator. :func:`polynomial_terms` returns
 the terms :math:`p_k(\tilde L) X` of a basis (:mod:`nfgnn.spectral.bases`) with K sparse products,
 and their gradient with K more. :class:`CSR` is the sparse matrix of graphs and of sparse features.
-:func:`adjacency_sketch` hashes the neighbours of nodes into a few columns.
+:func:`adjacency_sketch` hashes the neighbours of nodes into a few columns, and
+:func:`parts_of_graph` returns all that a row can hold besides its terms.
+:mod:`nfgnn.spectral.neighbour_agreement` and :mod:`nfgnn.spectral.two_hop_hashing` compute parts in
+blocks of columns.
 :mod:`nfgnn.spectral.response` has the frequency responses that filters start from.
 """
 
@@ -30,7 +33,9 @@ from nfgnn.spectral.csr import CSR
 from nfgnn.spectral.edge_checks import LambdaMax
 from nfgnn.spectral.lanczos import largest_eigenvalue
 from nfgnn.spectral.laplacian import ScaledLaplacian, normalised, scaled_laplacian
+from nfgnn.spectral.neighbour_agreement import neighbour_cosine
 from nfgnn.spectral.neighbour_hashing import adjacency_sketch
+from nfgnn.spectral.neighbour_lists import NeighbourLists
 from nfgnn.spectral.recurrence import (
     each_term,
     mix_terms,
@@ -42,9 +47,11 @@ from nfgnn.spectral.recurrence import (
     recurrence_terms,
 )
 from nfgnn.spectral.response import RESPONSES, initial_response
+from nfgnn.spectral.row_parts import RowParts, log_degree, parts_of_graph
 from nfgnn.spectral.torch_backend import Table
 from nfgnn.spectral.torch_backend import step as recurrence_step
 from nfgnn.spectral.traced import TracedLaplacian, mix
+from nfgnn.spectral.two_hop_hashing import two_hop_sketch
 
 __all__ = [
     "BASES",
@@ -57,7 +64,9 @@ __all__ = [
     "LambdaMax",
     "Legendre",
     "Monomial",
+    "NeighbourLists",
     "Response",
+    "RowParts",
     "ScaledLaplacian",
     "Table",
     "TracedLaplacian",
@@ -69,12 +78,15 @@ __all__ = [
     "initial_response",
     "join_runs",
     "largest_eigenvalue",
+    "log_degree",
     "mix",
     "mix_terms",
     "mixing_matrix",
+    "neighbour_cosine",
     "neighbourhood_means",
     "normalised",
     "paired_terms",
+    "parts_of_graph",
     "polynomial_terms",
     "recurrence_step",
     "recurrence_table",
@@ -85,4 +97,5 @@ __all__ = [
     "transforming",
     "triton_is_available",
     "triton_supports",
+    "two_hop_sketch",
 ]

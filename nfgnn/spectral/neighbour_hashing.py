@@ -14,6 +14,8 @@ Edge weights and self-loops do not matter. A node without neighbours has a sketc
 import torch
 from torch import Tensor
 
+from nfgnn.spectral.neighbour_lists import NeighbourLists
+
 _PIECE_VALUES = 2**21  # of the sketch that are computed at a time
 _MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # of SplitMix64
 
@@ -28,23 +30,39 @@ def adjacency_sketch(indptr: Tensor, indices: Tensor, columns: int, nodes: Tenso
         columns: number of columns of the sketch.
         nodes: the numbers of the nodes, by which self-loops are recognised.
     """
-    bounds = indptr.cpu().long()
-    neighbours = indices.cpu()
-    nodes = nodes.cpu()
-    sketch = torch.empty(len(nodes), columns)
-    step = max(1, _PIECE_VALUES // columns)
-    for first in range(0, len(nodes), step):
-        last = min(first + step, len(nodes))
-        counts = bounds[first : last + 1].diff()
-        row = torch.repeat_interleave(torch.arange(last - first), counts)
-        target = neighbours[bounds[first] : bounds[last]].long()
-        column, sign = hash_nodes(target, columns)
-        sign[target == nodes[first:last][row]] = 0.0
-        size = (last - first) * columns
-        sums = torch.bincount(row * columns + column, sign, size).view(-1, columns)
+    lists = NeighbourLists.of(nodes, indptr, indices)
+    sketch = torch.empty(len(lists.nodes), columns)
+    done = 0
+    for piece in lists.pieces(max(1, _PIECE_VALUES // columns)):
+        sums = hashed_sums(piece, columns)
         norm = sums.square().sum(1, keepdim=True).sqrt()
-        sketch[first:last] = sums / norm.clamp(min=1.0)
+        last = done + len(sums)
+        sketch[done:last] = sums / norm.clamp(min=1.0)
+        done = last
     return sketch
+
+
+def hashed_sums(
+    lists: NeighbourLists, columns: int, first: int = 0, last: int | None = None
+) -> Tensor:
+    """Return the signs of all neighbours, added up in their columns, float64 ``[b, width]``.
+
+    Args:
+        lists: the nodes and their neighbours.
+        columns: number of columns of the sketch.
+        first, last: the columns that are wanted; by default all.
+    """
+    last = columns if last is None else last
+    column, sign = hash_nodes(lists.indices, columns)
+    row = lists.row
+    if last - first < columns:
+        inside = (column >= first) & (column < last)
+        column = column[inside] - first
+        sign = sign[inside]
+        row = row[inside]
+    width = last - first
+    size = len(lists.nodes) * width
+    return torch.bincount(row * width + column, sign, size).view(-1, width)
 
 
 def hash_nodes(nodes: Tensor, columns: int) -> tuple[Tensor, Tensor]:

@@ -29,7 +29,7 @@ from torch import Tensor
 from nfgnn.spectral import Basis, mixing_matrix, recurrence_table
 from nfgnn.store.extended_graph import ExtendedGraph
 from nfgnn.store.indicator_walks import indicator_walks
-from nfgnn.store.new_node_terms import Edges, NewNodes, terms_of_new_nodes
+from nfgnn.store.new_node_terms import Edges, Features, NewNodes, terms_of_new_nodes
 from nfgnn.store.stored_graph import StoredGraph
 
 StoredTerms = Callable[[np.ndarray], Tensor]
@@ -66,15 +66,10 @@ def attached_terms(
         Terms ``[m, K + 1, features]`` in float32.
     """
     mixing = mixing_matrix(basis, K, torch.float64, torch.device("cpu"))
-
-    def unmixed(nodes: np.ndarray) -> Tensor:
-        terms = stored(nodes).double()
-        return terms if mixing is None else torch.linalg.solve(mixing, terms)
-
     if new.x.shape[0] > MAX_ATTACHED:
         return terms_of_new_nodes(
-            _WithoutLoops(graph),
-            lambda nodes: unmixed(nodes.numpy())[:, 0].float(),
+            WithoutLoops(graph),
+            stored_features(stored, basis, K),
             new,
             basis,
             K,
@@ -83,11 +78,27 @@ def attached_terms(
         )
     table = tuple(recurrence_table(basis, K, lambda_max))
     extended = ExtendedGraph(graph, new)
-    existing = unmixed(extended.attached).numpy()
+    existing = _unmixed(stored(extended.attached), mixing).numpy()
     terms = torch.from_numpy(_terms(extended, existing, new.x.double().numpy(), table, tolerance))
     if mixing is not None:
         terms = mixing @ terms
     return terms.float()
+
+
+def stored_features(stored: StoredTerms, basis: Basis, K: int) -> Features:
+    """Return a function for the scaled features of nodes, which stored terms contain."""
+    mixing = mixing_matrix(basis, K, torch.float64, torch.device("cpu"))
+
+    def features(nodes: Tensor) -> Tensor:
+        return _unmixed(stored(nodes.numpy()), mixing)[:, 0].float()
+
+    return features
+
+
+def _unmixed(terms: Tensor, mixing: Tensor | None) -> Tensor:
+    """Return the terms of the recurrence of a basis in float64."""
+    terms = terms.double()
+    return terms if mixing is None else torch.linalg.solve(mixing, terms)
 
 
 def _terms(
@@ -117,7 +128,7 @@ def _terms(
     return found
 
 
-class _WithoutLoops:
+class WithoutLoops:
     """The edges of a stored graph that are not self-loops, as tensors."""
 
     def __init__(self, graph: StoredGraph) -> None:

@@ -2,24 +2,34 @@
 
 import hashlib
 import json
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from nfgnn.data import TableEncoding
 from nfgnn.errors import UserError
-from nfgnn.spectral import resolve_basis
+from nfgnn.spectral import RowParts, resolve_basis
 from nfgnn.store.file_format import DTYPES, write_json
 from nfgnn.store.source import MASKS
 from nfgnn.store.stored_graph import GRAPH_FILES
 from nfgnn.store.stored_ids import ID_FILES
 
-FORMAT = 2
-"""Format 2 adds ids, the graph, the columns of features and the sketch; stores without them have
-format 1."""
+FORMAT = 3
+"""Format 2 adds ids, the graph, the columns of features and the sketch, format 3 the other parts of
+rows. Stores without them have format 1."""
 KIND = "nfgnn store"
 _CHECKSUM = "checksum"
 _OPTIONAL = ("feature_scaling", "feature_names", "feature_encoding")
+_PARTS: dict[str, Any] = {
+    "sketch": 0,
+    "sketch_samples": [],
+    "two_hop": 0,
+    "degree": False,
+    "agreement": False,
+    "part_samples": {},
+}
+"""Fields of parts of the rows, which a manifest omits where they have these values."""
 _TYPES: dict[Any, tuple[type, ...]] = {
     int: (int,),
     bool: (bool,),
@@ -81,6 +91,14 @@ class Manifest:
     """Columns of ``sketch.npy``; 0 in a store without a sketch."""
     sketch_samples: list[str] = field(default_factory=list)
     """The ``samples`` of ``sketch.npy``."""
+    two_hop: int = 0
+    """Columns of ``two_hop.npy``; 0 in a store without two-hop neighbours."""
+    degree: bool = False
+    """Whether there is ``degree.npy``."""
+    agreement: bool = False
+    """Whether there is ``agreement.npy``."""
+    part_samples: dict[str, list[str]] = field(default_factory=dict)
+    """The ``samples`` of the files of these three parts."""
     format: int = 1
     kind: str = KIND
 
@@ -93,9 +111,19 @@ class Manifest:
     def row_parts(self) -> dict[str, tuple[int, ...]]:
         """The files that hold the parts of the rows, and the shapes of these files."""
         parts: dict[str, tuple[int, ...]] = {"terms": self.shape}
-        if self.sketch:
-            parts["sketch"] = (self.num_rows, self.sketch)
+        for name, columns in self.parts.columns.items():
+            parts[name] = (self.num_rows, columns)
         return parts
+
+    @property
+    def parts(self) -> RowParts:
+        """The parts of a row besides the terms."""
+        return RowParts(self.sketch, self.two_hop, self.degree, self.agreement)
+
+    def samples_of(self, name: str) -> list[str]:
+        """Return the ``samples`` of the file of a part."""
+        known = {"terms": self.samples, "sketch": self.sketch_samples, **self.part_samples}
+        return known[name]
 
     def save(self, folder: Path) -> None:
         """Write the manifest. It is written last: a store with a manifest is complete."""
@@ -103,9 +131,9 @@ class Manifest:
         for name in _OPTIONAL:
             if content[name] is None:
                 del content[name]
-        if self.sketch == 0:
-            del content["sketch"]
-            del content["sketch_samples"]
+        for name in _PARTS:
+            if not content[name]:
+                del content[name]
         write_json(folder / FILE, {**content, _CHECKSUM: _digest(content)})
 
     @classmethod
@@ -134,7 +162,7 @@ class Manifest:
         try:
             content = json.loads(text.decode())
             version = content["format"]
-            if version in (1, FORMAT):
+            if version in range(1, FORMAT + 1):
                 return cls._parse(content)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise _damaged(where, error) from None
@@ -152,7 +180,7 @@ class Manifest:
             raise ValueError("its checksum differs")
         # In older stores the name of the graph selects the preset, as it did then.
         old = {"samples": [], "kind": KIND, "registered_name": content["dataset"]}
-        absent: dict[str, Any] = {**dict.fromkeys(_OPTIONAL), "sketch": 0, "sketch_samples": []}
+        absent: dict[str, Any] = {**dict.fromkeys(_OPTIONAL), **deepcopy(_PARTS)}
         content = {**absent, **old, **content}
         manifest = cls(**{item.name: content[item.name] for item in fields(cls)})
         for item in fields(cls):
@@ -192,7 +220,9 @@ class Manifest:
             "masks": set(self.masks) <= set(MASKS),
             "class_names": len(set(map(str, self.class_names))) == self.num_classes
             and all(isinstance(name, str) for name in self.class_names),
-            "sketch": self.sketch == 0 or (self.sketch > 0 and self.format == FORMAT),
+            "sketch": self.sketch == 0 or (self.sketch > 0 and self.format >= 2),
+            "two_hop": self.two_hop >= 0,
+            "format": self.format == FORMAT or not set(self.parts.columns) - {"sketch"},
             "checksums": set(self.checksums) in self._possible_files()
             and all(isinstance(found, list) for found in self.checksums.values())
             and all(len(self.checksums[part]) == blocks for part in self.row_parts),
@@ -201,6 +231,12 @@ class Manifest:
             "samples": isinstance(self.samples, list) and len(self.samples) in (0, blocks),
             "sketch_samples": isinstance(self.sketch_samples, list)
             and len(self.sketch_samples) == (blocks if self.sketch else 0),
+            "part_samples": isinstance(self.part_samples, dict)
+            and set(self.part_samples) == set(self.parts.columns) - {"sketch"}
+            and all(
+                isinstance(found, list) and len(found) == blocks
+                for found in self.part_samples.values()
+            ),
         }
         wrong = [name for name, right in checks.items() if not right]
         if wrong:

@@ -33,6 +33,7 @@ _BYTES_PER_STREAMED_ENTRY = 44  # while a block of rows is normalised and multip
 _REORDERED_ENTRIES = 2**26  # that a GPU reorders at a time
 _MIN_STREAMED_ENTRIES = 2**19
 _MAX_STREAMED_ENTRIES = 2**22
+_MAX_PART_WIDTH = 1024
 _M_TRIM_THRESHOLD = -1  # parameters of mallopt(3)
 _M_MMAP_THRESHOLD = -3
 
@@ -69,6 +70,12 @@ class MemoryBudget:
         """Entries of the operator that the streamed cut reads at a time."""
         entries = self.available // 8 // _BYTES_PER_STREAMED_ENTRY
         return min(_MAX_STREAMED_ENTRIES, max(_MIN_STREAMED_ENTRIES, entries))
+
+    @property
+    def part_width(self) -> int:
+        """Columns of float64 values of all nodes that fit while parts of rows are computed."""
+        free = self.available - self._graph_bytes("streamed")
+        return max(1, min(_MAX_PART_WIDTH, free // (8 * self.num_nodes)))
 
     @property
     def minimum(self) -> float:

@@ -98,7 +98,7 @@ class ExistingGraph(Protocol):
         """Return the weighted degrees of some nodes in float64."""
 
 
-class _MemoryGraph:
+class MemoryGraph:
     """The edges of an operator in memory."""
 
     def __init__(self, operator: ScaledLaplacian) -> None:
@@ -124,7 +124,7 @@ class _MemoryGraph:
         return degree.scatter_add_(0, edges.row, edges.weight)
 
 
-class _ExtendedGraph:
+class ExtendedEdges:
     """The existing graph together with the new nodes."""
 
     def __init__(self, graph: ExistingGraph, new: NewNodes) -> None:
@@ -181,8 +181,8 @@ def terms_of_new_nodes(
     """
     m = new.x.shape[0]
     if isinstance(graph, ScaledLaplacian):
-        graph = _MemoryGraph(graph)
-    extended = _ExtendedGraph(graph, new)
+        graph = MemoryGraph(graph)
+    extended = ExtendedEdges(graph, new)
     ball = torch.arange(graph.num_nodes, graph.num_nodes + m)
     shell = ball
     sizes = [m]  # of the balls of radius 0 to K

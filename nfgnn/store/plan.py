@@ -9,7 +9,9 @@ With n nodes, m entries of the adjacency matrix, f features and r stored rows, e
 blocks needs K products. A streamed product moves 8m bytes for the operator and 12nw for three terms
 between disk and memory, the others nothing. The disk holds the graph (4m + 16n bytes; 8m + 16n to
 stream it), the features (4nf) and the terms (r (K + 1) f values), which exist twice while rows are
-assembled. A sketch of s columns adds one pass over the operator (4m + 16n bytes) and r s values.
+assembled. A part of c columns besides the terms adds r c values, and passes over the graph
+(4m + 16n bytes): one for the sketch or the degree, 1 + 2c/p for two-hop neighbours and f/p for the
+agreement, where p columns of float64 values of all nodes fit into memory.
 Edge weights take 8m bytes more on disk, and 16m more while the edges are sorted.
 """
 
@@ -20,10 +22,12 @@ from pathlib import Path
 import numpy as np
 
 from nfgnn.errors import UserError
+from nfgnn.spectral import RowParts
 from nfgnn.store.file_format import DTYPES
 from nfgnn.store.machine_speed import NOMINAL, Speed, existing_parent
 from nfgnn.store.memory_budget import MemoryBudget
 
+_PART_NODE_BYTES = 16  # for the lengths of vectors and sums of all nodes
 _VECTOR = 4  # columns that the processor computes at a time
 
 
@@ -44,6 +48,17 @@ class Settings:
     """Whether the store keeps the graph, so that new nodes can be attached to it."""
     sketch: int = 0
     """Columns of the sketch of the adjacency matrix; 0 stores none."""
+    two_hop: int = 0
+    """Columns of the sketch of two-hop neighbours; 0 stores none."""
+    degree: bool = False
+    """Whether rows hold the logarithm of the degree."""
+    agreement: bool = False
+    """Whether rows hold the mean cosine between a node and its neighbours."""
+
+    @property
+    def parts(self) -> RowParts:
+        """The parts of a row besides the terms."""
+        return RowParts(self.sketch, self.two_hop, self.degree, self.agreement)
 
 
 @dataclass(frozen=True)
@@ -74,6 +89,8 @@ class Plan:
     """Bytes of the graph that a store for serving keeps."""
     part_bytes: dict[str, int] = field(default_factory=dict)
     """Bytes of the parts of the stored rows, which add up to ``store_bytes``."""
+    part_width: int = 1
+    """Columns of all nodes that are kept in memory while a part of the rows is computed."""
 
     @property
     def bounds(self) -> list[int]:
@@ -130,7 +147,8 @@ def make_plan(
     n = num_nodes
     m = num_entries
     f = num_features
-    budget = MemoryBudget(settings.memory, base, n, m, num_rows, device_memory, weighted)
+    held = base + (_PART_NODE_BYTES * n if _needs_sums(settings) else 0)
+    budget = MemoryBudget(settings.memory, held, n, m, num_rows, device_memory, weighted)
     cut, width = _choose_cut(budget, f, parts)
     blocks = _ceil_div(f, width)
     products = settings.K * blocks
@@ -139,14 +157,18 @@ def make_plan(
     graph = 4 * m + 16 * n + weights
     itemsize = DTYPES[settings.dtype].itemsize
     terms = num_rows * (settings.K + 1) * f * itemsize
-    sketch = num_rows * settings.sketch * itemsize
     part_bytes = {"terms": terms}
-    if sketch:
-        part_bytes["sketch"] = sketch
-    read = 8 * m + weights + 8 * n * f + terms
-    written = 12 * m + 2 * weights + 4 * n * f + 2 * terms + sketch
-    if sketch:
-        read += graph
+    for name, columns in settings.parts.columns.items():
+        part_bytes[name] = num_rows * columns * itemsize
+    parts_bytes = sum(part_bytes.values()) - terms
+    passes = _passes(settings, f, width, budget.part_width)
+    read = 8 * m + weights + 8 * n * f + terms + sum(passes.values()) * graph
+    written = 12 * m + 2 * weights + 4 * n * f + 2 * terms + parts_bytes
+    unscaled = 4 * num_rows * settings.two_hop
+    read += unscaled
+    written += unscaled
+    if settings.agreement:
+        read += 4 * n * f * (1 + _ceil_div(width, budget.part_width))
     scratch = 0
     preparing = 0.0
     if cut == "streamed":
@@ -157,7 +179,7 @@ def make_plan(
     else:
         read += blocks * graph
     sorting = 12 * m + 8 * n + 2 * weights
-    computing = graph + 4 * n * f + scratch + terms + sketch
+    computing = graph + 4 * n * f + scratch + terms + parts_bytes + unscaled
     kept = graph if settings.serve else 0
     return Plan(
         cut=cut,
@@ -170,17 +192,39 @@ def make_plan(
         width=width,
         stream_entries=budget.stream_entries,
         memory_bytes=budget.peak(cut, width),
-        disk_bytes=max(sorting, computing, 2 * terms + sketch + kept),
-        store_bytes=terms + sketch,
+        disk_bytes=max(sorting, computing, 2 * terms + parts_bytes + kept),
+        store_bytes=terms + parts_bytes,
         read_bytes=read,
         written_bytes=written,
         seconds=preparing
         + settings.K * _product_seconds(speed, budget, f, width, cut)
+        + speed.product(m, n, _summed_columns(settings, f), "resident")
         + speed.rest(m, read, written),
         free_bytes=shutil.disk_usage(existing_parent(out)).free,
         graph_bytes=kept,
         part_bytes=part_bytes,
+        part_width=budget.part_width,
     )
+
+
+def _needs_sums(settings: Settings) -> bool:
+    """Whether a part adds up values over the neighbours of every node."""
+    return settings.two_hop > 0 or settings.agreement
+
+
+def _summed_columns(settings: Settings, features: int) -> int:
+    """Return the number of columns that are added up over neighbours."""
+    return settings.two_hop + (features if settings.agreement else 0)
+
+
+def _passes(settings: Settings, features: int, width: int, part_width: int) -> dict[str, int]:
+    """Return how often every part reads the graph."""
+    passes = dict.fromkeys(settings.parts.columns, 1)
+    if settings.two_hop:
+        passes["two_hop"] += 2 * _ceil_div(settings.two_hop, part_width)
+    if settings.agreement:
+        passes["agreement"] = _ceil_div(features, width) * _ceil_div(width, part_width)
+    return passes
 
 
 def _choose_cut(budget: MemoryBudget, features: int, parts: int) -> tuple[str, int]:

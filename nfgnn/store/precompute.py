@@ -18,7 +18,9 @@ from nfgnn.npyfile import NpyFile
 from nfgnn.object_store import is_remote
 from nfgnn.ray_cluster import Say
 from nfgnn.spectral import resolve_basis
+from nfgnn.store.agreement_rows import write_agreement
 from nfgnn.store.assemble_rows import assemble_rows, open_writer
+from nfgnn.store.degree_rows import write_degree
 from nfgnn.store.disk_laplacian import DiskLaplacian
 from nfgnn.store.executors import BlockExecutor, make_executor
 from nfgnn.store.feature_blocks import read_scaling, write_feature_blocks
@@ -33,12 +35,14 @@ from nfgnn.store.source import MASKS, Report, Source
 from nfgnn.store.store import Store
 from nfgnn.store.stored_graph import GRAPH_FILES
 from nfgnn.store.stored_ids import ID_FILES, id_arrays
+from nfgnn.store.two_hop_rows import write_two_hop
 from nfgnn.store.workspace import Workspace
 
 _SORT_SHARE = 0.8  # of the remaining memory, for sorting the edges
 _SCALING_SHARE = 0.25  # the same for scaling the features
+_ARRAYS = ("terms", "sketch", "two_hop", "degree", "agreement", "nodes", "y")
 _STORE_NAMES = re.compile(
-    rf"{WORK}|(terms|sketch|nodes|y|{'|'.join((*MASKS, *GRAPH_FILES, *ID_FILES))})\.npy"
+    rf"{WORK}|({'|'.join((*_ARRAYS, *MASKS, *GRAPH_FILES, *ID_FILES))})\.npy"
     rf"|{re.escape(FILE)}"
     rf"|\.{re.escape(FILE)}\.[0-9a-f]{{16}}\.partial"
 )
@@ -66,11 +70,10 @@ def precompute(
 ) -> Store:
     r"""Compute the terms :math:`p_k(\tilde L) X` of a graph and write them as a store.
 
-    The stages are: sort the edges into a CSR matrix, hash the neighbours of the stored nodes if
-    there is to be a sketch, scale the features and divide their columns
-    into blocks, compute the terms of every block, assemble rows. Every stage writes its files
-    atomically, so the same call resumes the work after an interruption. A store of the same graph
-    with the same settings is left as it is.
+    The stages are: sort the edges into a CSR matrix, compute the parts of the stored rows besides
+    the terms, scale the features and divide their columns into blocks, compute the terms of every
+    block, assemble rows. Every stage writes its files atomically, so the same call resumes the work
+    after an interruption. A store of the same graph with the same settings is left as it is.
 
     Args:
         source: the graph.
@@ -177,9 +180,12 @@ def _precompute(job: _Job, folder: Path, overwrite: bool) -> Store:
         )
         DiskLaplacian(workspace.graph).write_scale()
         write_sketch(workspace, job.report)
+        write_two_hop(workspace, job.report)
+        write_degree(workspace, job.report)
         if workspace.plan.cut == "streamed":
             DiskLaplacian(workspace.graph, workspace.plan.stream_entries).write_values()
         write_feature_blocks(source, workspace, int(_SCALING_SHARE * memory), job.report)
+        write_agreement(workspace, job.report)
         job.executor.run(workspace, job.report)
     return _finish(source, workspace, folder, job.report)
 
@@ -323,8 +329,8 @@ def _finish(source: Source, workspace: Workspace, folder: Path, report: Report) 
     ids = None if source.node_ids is None else id_arrays(np.asarray(source.node_ids)[nodes], nodes)
     with open_writer(workspace, folder) as writer:
         assemble_rows(workspace, writer, report)
-        if workspace.sketch_file.is_file():
-            workspace.sketch_file.replace(folder / workspace.sketch_file.name)
+        for name in settings.parts.columns:
+            _keep_part(workspace.part_file(name), folder)
         store = writer.finish(
             nodes,
             source.y[nodes],
@@ -344,7 +350,7 @@ def _finish(source: Source, workspace: Workspace, folder: Path, report: Report) 
             fingerprint=workspace.fingerprint,
             feature_names=source.feature_names if settings.serve else None,
             feature_encoding=source.feature_encoding if settings.serve else None,
-            sketch=settings.sketch,
+            parts=settings.parts,
         )
     shutil.rmtree(workspace.folder, ignore_errors=True)
     return store
@@ -358,6 +364,12 @@ def _keep_graph(graph: Path, folder: Path) -> None:
             file.replace(folder / file.name)
 
 
+def _keep_part(file: Path, folder: Path) -> None:
+    """Move a part of the rows into the store; an interrupted call may have moved it."""
+    if file.is_file():
+        file.replace(folder / file.name)
+
+
 def _validate(settings: Settings) -> None:
     if settings.serve and settings.rows != "all":
         raise UserError("--serve needs the terms of all nodes: use it with --rows all")
@@ -368,6 +380,10 @@ def _validate(settings: Settings) -> None:
     if settings.sketch < 0:
         raise UserError(
             f"--sketch is a number of columns and must be at least 0, got {settings.sketch}"
+        )
+    if settings.two_hop < 0:
+        raise UserError(
+            f"--two-hop is a number of columns and must be at least 0, got {settings.two_hop}"
         )
     if settings.K < 0:
         raise UserError(f"--K is a polynomial degree and must be at least 0, got {settings.K}")
@@ -400,10 +416,9 @@ def _fingerprint(source: Source, settings: Settings) -> str:
     # Memory and device determine how the work is done, not its result.
     del content["memory"]
     del content["device"]
-    # Stores of older versions know neither of them.
-    if not settings.serve:
-        del content["serve"]
-    if settings.sketch == 0:
-        del content["sketch"]
+    # Stores of older versions know none of them.
+    for name in ("serve", "sketch", "two_hop", "degree", "agreement"):
+        if not content[name]:
+            del content[name]
     text = json.dumps([source.fingerprint, content], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

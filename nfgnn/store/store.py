@@ -3,7 +3,8 @@
 A store is a folder with these files:
 
 - ``terms.npy`` ``[rows, K + 1, features]``: a row is contiguous, so reading one costs one seek;
-- ``sketch.npy`` ``[rows, sketch]``, if wanted: the hashed neighbours of every row;
+- ``sketch.npy`` ``[rows, sketch]``, ``two_hop.npy`` ``[rows, two_hop]``, ``degree.npy`` and
+  ``agreement.npy`` ``[rows, 1]``, if wanted: the other parts of every row (:class:`RowParts`);
 - ``nodes.npy``, ``y.npy`` and the masks of the dataset: one entry per row;
 - ``id_text.npy``, ``id_start.npy`` and ``id_order.npy``: the users' ids of the rows, unless these
   are the numbers of the nodes (:class:`StoredIds`);
@@ -31,8 +32,8 @@ from nfgnn.data import ExistingNodes, FeatureScaling, TableEncoding, registered_
 from nfgnn.errors import UserError
 from nfgnn.npyfile import NpyFile
 from nfgnn.object_store import is_remote
-from nfgnn.spectral import resolve_basis
-from nfgnn.store.attached_terms import attached_terms
+from nfgnn.spectral import RowParts, resolve_basis
+from nfgnn.store.attached_terms import WithoutLoops, attached_terms, stored_features
 from nfgnn.store.file_format import (
     DTYPES,
     checksum,
@@ -42,6 +43,7 @@ from nfgnn.store.file_format import (
     sample_spans,
 )
 from nfgnn.store.manifest import FILE, WORK, Manifest
+from nfgnn.store.new_node_parts import parts_of_new_nodes
 from nfgnn.store.new_node_terms import NewNodes
 from nfgnn.store.remote import fetch_store, is_remote_store, verify_remote_store
 from nfgnn.store.source import MASKS
@@ -131,14 +133,9 @@ class Store:
         return self._map("terms")
 
     @cached_property
-    def sketch(self) -> np.ndarray:
-        """Memory map ``[num_rows, sketch]`` of the stored type, bfloat16 as uint16."""
-        if self.manifest.sketch == 0:
-            raise UserError(
-                f"{self.origin} has no sketch of the adjacency matrix: precompute a store with "
-                "--sketch, or train with sketch = 0"
-            )
-        return self._map("sketch")
+    def parts(self) -> dict[str, np.ndarray]:
+        """Memory maps of the parts besides the terms, of the stored type, bfloat16 as uint16."""
+        return {name: self._map(name) for name in self.manifest.parts.columns}
 
     @cached_property
     def nodes(self) -> Tensor:
@@ -215,9 +212,15 @@ class Store:
         # Any other mode than "raise" writes into the array without a buffer.
         np.take(self.terms, index.numpy(), 0, array.view(self.terms.dtype), mode="clip")
 
-    def with_sketch(self) -> "RowsWithSketch":
-        """Return the rows with their sketches, as models with ``sketch`` read them."""
-        return RowsWithSketch(self)
+    def with_parts(self, parts: RowParts) -> "RowsWithParts":
+        """Return the rows with some of their parts, as models with these parts read them."""
+        for name in parts.missing_in(self.manifest.parts):
+            option = name.replace("_", "-")
+            raise UserError(
+                f"{self.origin} does not hold the part {name} that the model needs: precompute a "
+                f"store with --{option}, or train without {name}"
+            )
+        return RowsWithParts(self, tuple(parts.columns))
 
     def attach(self, new: NewNodes, tolerance: float = 1e-9) -> Tensor:
         """Return the rows of new nodes in the extended graph, ``[m, K + 1, num_features]``.
@@ -231,6 +234,16 @@ class Store:
         m = self.manifest
         basis = resolve_basis(m.basis)
         return attached_terms(self.graph, self.rows, new, basis, m.K, m.lambda_max, tolerance)
+
+    def attach_parts(self, new: NewNodes, parts: RowParts) -> Tensor:
+        """Return the parts of the rows of new nodes besides the terms, ``[m, parts.width]``.
+
+        Args:
+            new: the new nodes, with features that are scaled by :attr:`scaling`.
+            parts: what the rows of the model hold.
+        """
+        features = stored_features(self.rows, resolve_basis(self.manifest.basis), self.manifest.K)
+        return parts_of_new_nodes(WithoutLoops(self.graph), features, new, parts)
 
     def labels(self) -> Data:
         """Return labels and masks of the rows, as a graph without edges.
@@ -317,7 +330,7 @@ class Store:
 
     def _verify_sample(self, name: str, rows: np.ndarray) -> None:
         """Compare samples of some blocks with their checksums and look for NaN and infinity."""
-        expected = self.manifest.samples if name == "terms" else self.manifest.sketch_samples
+        expected = self.manifest.samples_of(name)
         count = len(self.manifest.checksums[name])
         blocks = np.linspace(0, count - 1, min(count, _MAX_BLOCKS)).astype(int).tolist()
         self._read_ahead(name, rows, blocks)
@@ -388,16 +401,19 @@ class Store:
 
 
 @dataclass(frozen=True)
-class RowsWithSketch:
-    """The rows of a store with their sketches, a :class:`~nfgnn.store.RowSource`."""
+class RowsWithParts:
+    """The rows of a store with some of their parts, a :class:`~nfgnn.store.RowSource`."""
 
     store: Store
+    names: tuple[str, ...]
 
     def rows(self, index: Tensor) -> Tensor:
-        """Return the terms of some rows, then their sketches, in float32: ``[b, values]``."""
+        """Return the terms of some rows, then their parts, in float32: ``[b, values]``."""
         dtype = DTYPES[self.store.manifest.dtype]
-        sketch = dtype.decode(np.array(self.store.sketch[index.cpu().numpy()]))
-        return torch.cat([self.store.rows(index).flatten(1), sketch], 1)
+        found = [self.store.rows(index).flatten(1)]
+        for name in self.names:
+            found.append(dtype.decode(np.array(self.store.parts[name][index.cpu().numpy()])))
+        return torch.cat(found, 1)
 
 
 def _is_number(text: str) -> bool:

@@ -1,6 +1,7 @@
 """Write a store, whose files :mod:`nfgnn.store.store` describes."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -10,6 +11,7 @@ from torch import Tensor
 from nfgnn.data import FeatureScaling, TableEncoding
 from nfgnn.files import sync_file
 from nfgnn.npyfile import NpyFile, disk_full
+from nfgnn.spectral import RowParts
 from nfgnn.store.file_format import (
     DTYPES,
     as_list,
@@ -39,7 +41,7 @@ class Description(TypedDict, total=False):
     fingerprint: str
     feature_names: list[str] | None
     feature_encoding: TableEncoding | None
-    sketch: int
+    parts: RowParts
 
 
 class StoreWriter:
@@ -93,7 +95,7 @@ class StoreWriter:
     ) -> Store:
         """Write nodes, labels, masks, ids and the manifest, and open the store.
 
-        With ``sketch``, the file ``sketch.npy`` must be in the folder.
+        The files of all ``parts`` must be in the folder.
 
         Args:
             nodes: the node of every row.
@@ -119,9 +121,13 @@ class StoreWriter:
             if graph and path.is_file():
                 checksums[name] = file_checksums(path)
         encoding = about.get("feature_encoding")
-        sketch = about.get("sketch", 0)
-        if sketch:
-            checksums["sketch"] = file_checksums(self.folder / "sketch.npy", self.block_rows)
+        parts = about.get("parts", RowParts())
+        part_samples = {}
+        for name in parts.columns:
+            checksums[name] = file_checksums(self.folder / f"{name}.npy", self.block_rows)
+            part_samples[name] = self._samples(name)
+        sketch_samples = part_samples.pop("sketch", [])
+        version = FORMAT if part_samples else 2 if graph or ids or parts.sketch else 1
         rows, orders, features = self.shape
         scaling = about.get("scaling") or FeatureScaling("raw")
         classes = about.get("class_names") or [str(c) for c in range(int(y.max()) + 1)]
@@ -151,9 +157,10 @@ class StoreWriter:
             registered_name=about.get("registered_name", ""),
             feature_names=about.get("feature_names"),
             feature_encoding=None if encoding is None else encoding.to_json(),
-            sketch=sketch,
-            sketch_samples=self._samples("sketch") if sketch else [],
-            format=FORMAT if graph or ids or sketch else 1,
+            **asdict(parts),
+            sketch_samples=sketch_samples,
+            part_samples=part_samples,
+            format=version,
         )
         manifest.save(self.folder)
         sync_file(self.folder)

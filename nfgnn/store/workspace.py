@@ -20,7 +20,8 @@ from nfgnn.store.file_format import rows_per_checksum, write_json
 from nfgnn.store.plan import Plan, Settings
 
 _NAMES = re.compile(
-    r"graph|(x|block)-\d+\b.*|(nodes|sketch)\.npy|sketch\.part|(plan|scaling|assembled)\.json|\..*\.partial"
+    r"graph|(x|block)-\d+\b.*|nodes\.npy|(sketch|two_hop(-\d+)?|degree|agreement)\.(npy|part)"
+    r"|(plan|scaling|assembled)\.json|\..*\.partial"
 )
 
 
@@ -81,10 +82,9 @@ class Workspace:
         """Path of the scaled features of a column block."""
         return self.folder / f"x-{block:04d}.npy"
 
-    @property
-    def sketch_file(self) -> Path:
-        """Path of the sketches of the stored rows."""
-        return self.folder / "sketch.npy"
+    def part_file(self, name: str) -> Path:
+        """Path of a part of the stored rows besides the terms."""
+        return self.folder / f"{name}.npy"
 
     def block_folder(self, block: int) -> Path:
         """Folder of the terms of a finished column block."""

@@ -6,6 +6,7 @@ that both kinds pass through the same functions.
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -16,14 +17,15 @@ from torch_geometric.data import Data
 from nfgnn.data import FeatureScaling, observed_part, partition_graph, split
 from nfgnn.errors import UserError
 from nfgnn.nn import Scalable, find_model
-from nfgnn.spectral import resolve_basis
+from nfgnn.spectral import RowParts, resolve_basis
 from nfgnn.store import MemoryRows, RowLoader, RowSource, Store
 from nfgnn.tensor_cache import TensorCache
 from nfgnn.training.config import RunConfig
 from nfgnn.training.metrics import AUTO, resolve_metric
 from nfgnn.training.minibatch import RowTask
 
-_STORE_SETTINGS = ("K", "basis", "self_loops", "lambda_max", "sketch")
+_PARTS = tuple(item.name for item in fields(RowParts))
+_STORE_SETTINGS = ("K", "basis", "self_loops", "lambda_max", *_PARTS)
 """Settings that the rows of a store depend on."""
 _FINGERPRINTED = (
     "edge_index",
@@ -151,6 +153,9 @@ def resolve_config(
     given = {key: manifest[key] for key in (*_STORE_SETTINGS, "features") if key in defaults}
     for key in given.keys() & settings.keys():
         wanted = settings[key]
+        if key in _PARTS and not wanted:
+            del given[key]  # a model may leave out parts of the rows
+            continue
         if key == "basis":
             wanted = str(resolve_basis(wanted))
         if wanted not in (given[key], "auto"):
@@ -197,11 +202,11 @@ def row_source(model: Scalable, data: Data, scaling: FeatureScaling) -> RowSourc
     store = store_of(data)
     if store is not None:
         check_model(model, data)
-        return store.with_sketch() if model.sketch else store
+        return store.with_parts(model.parts) if model.parts.columns else store
     prop = model.prop
     statistics = [tuple(v.flatten().tolist()) for v in scaling.tensors().values()]
     terms = (str(prop.basis), prop.K, prop.self_loops, prop.lambda_max)
-    key = (scaling.how, *statistics, *terms, model.sketch)
+    key = (scaling.how, *statistics, *terms, model.parts)
     if key not in _term_rows:
         _term_rows.clear()  # the terms are large: keep those of one setting
         _term_rows[key] = TensorCache()

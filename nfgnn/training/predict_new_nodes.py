@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
 from nfgnn.spectral import scaled_laplacian
-from nfgnn.store import NewNodes, sketch_of_new_nodes, terms_of_new_nodes
+from nfgnn.store import NewNodes, parts_of_new_nodes, terms_of_new_nodes
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.inputs import is_row_model
 
@@ -40,18 +40,22 @@ def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Ten
         )
     existing = scaled_laplacian(graph.edge_index, graph.get("edge_weight"), graph.num_nodes)
     added = NewNodes(scaling.apply(new.x), new.edge_index, new.get("edge_weight"))
+
+    def features(nodes: Tensor) -> Tensor:
+        return scaling.apply(_rows(graph.x, nodes))
+
     terms = terms_of_new_nodes(
         existing,
-        lambda nodes: scaling.apply(_rows(graph.x, nodes)),
+        features,
         added,
         prop.basis,
         prop.K,
         prop.self_loops,
         prop.lambda_max,
     )
-    if model.sketch:
-        sketch = sketch_of_new_nodes(added, graph.num_nodes, model.sketch)
-        terms = torch.cat([terms.flatten(1), sketch], 1)
+    if model.parts.columns:
+        parts = parts_of_new_nodes(existing, features, added, model.parts)
+        terms = torch.cat([terms.flatten(1), parts], 1)
     device = next(model.parameters()).device
     with torch.no_grad():
         return model.eval().forward_rows(terms.to(device)).softmax(-1).cpu()

@@ -143,8 +143,8 @@ def open_store(place: Place, arguments: list[str]) -> Result:
     store = Store.open(place.input / "store")
     data = store.labels()
     rows = store.rows(slice(None))
-    if store.manifest.sketch:
-        rows = store.with_sketch().rows(torch.arange(store.manifest.num_rows))
+    if store.manifest.parts.columns:
+        rows = store.with_parts(store.manifest.parts).rows(torch.arange(store.manifest.num_rows))
     content = [data.y, data.node_ids, data.class_names, rows, store.manifest]
     problems = [] if bool(rows.isfinite().all()) else ["the terms are not finite"]
     return problems, hashlib.sha256(repr([_plain(part) for part in content]).encode()).hexdigest()

@@ -54,12 +54,14 @@ def make_store(
     cut: str = "resident",
     width: int = 3,
     entries: int = 40,
+    part_width: int = 1024,
     **options: object,
 ) -> Store:
     """Precompute a graph with a given cut, in blocks of ``width`` columns."""
     source = MemorySource(data)
     settings = Settings(K=4, **options)
-    plan = planned(source, out, settings, cut=cut, width=width, stream_entries=entries)
+    changes = {"cut": cut, "width": width, "stream_entries": entries, "part_width": part_width}
+    plan = planned(source, out, settings, **changes)
     return precompute(source, out, settings, chosen=plan)
 
 

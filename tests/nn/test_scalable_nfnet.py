@@ -7,7 +7,7 @@ from torch import Tensor
 
 from nfgnn.nn import ScalableNFGNN
 from nfgnn.nn.models.scalable_nfnet import ScalableNFNet
-from nfgnn.spectral import adjacency_sketch, scaled_laplacian
+from nfgnn.spectral import RowParts, adjacency_sketch, parts_of_graph, scaled_laplacian
 
 N, F, C, K = 30, 5, 3, 4
 
@@ -36,6 +36,22 @@ def test_equals_the_formula(graph, batch_norm: bool) -> None:
     torch.testing.assert_close(model(x, edge_index), last(h))
 
 
+def test_further_parts_are_added_before_the_first_activation(graph) -> None:
+    x, edge_index = graph
+    torch.manual_seed(2)
+    parts = RowParts(two_hop=7, degree=True, agreement=True)
+    model = ScalableNFNet(F, C, 8, K=K, two_hop=7, degree=True, agreement=True, attention=2)
+    model = model.double().eval()
+    found = parts_of_graph(parts, x, scaled_laplacian(edge_index, None, N)).double()
+    terms = model.rows(x, edge_index)[:, : (K + 1) * F].view(N, K + 1, F)
+    cosines = [torch.cosine_similarity(terms[:, k], terms[:, k + 1]) for k in range(K)]
+    statistics = torch.cat([found[:, -2:], torch.stack(cosines, 1)], 1)
+    first, last = model.mlp.lins
+    h = first(model.prop(x, edge_index)) + model.attention(terms)
+    h = h + model.two_hop_map(found[:, :7] * 7**0.5) + model.statistics_map(statistics)
+    torch.testing.assert_close(model(x, edge_index), last(torch.relu(h)))
+
+
 def test_without_a_sketch_and_residual_layers_it_is_the_scalable_model(graph) -> None:
     x, edge_index = graph
     plain = ScalableNFGNN(F, C, 8, 2, K=K).double().eval()
@@ -60,6 +76,7 @@ def test_dropout_of_the_sketch_is_its_own(graph) -> None:
     [
         ({"num_layers": 1}, "num_layers must be at least 2"),
         ({"sketch": -1}, "sketch must be at least 0"),
+        ({"two_hop": -1}, "two_hop must be at least 0"),
         ({"gate": "agreement", "rank": 3}, "needs the graph"),
     ],
 )

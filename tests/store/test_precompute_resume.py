@@ -18,7 +18,7 @@ from nfgnn.errors import UserError
 from nfgnn.npyfile import NpyFile
 from nfgnn.store import MemorySource, Settings, Store, precompute
 
-SETTINGS = Settings(K=4, basis="bernstein", sketch=5)
+SETTINGS = Settings(K=4, basis="bernstein", sketch=5, two_hop=4, degree=True, agreement=True)
 MOMENTS = np.random.default_rng(0).random(10).tolist()
 
 

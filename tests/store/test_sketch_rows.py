@@ -14,14 +14,14 @@ import nfgnn.store.sketch_rows as module
 from nfgnn import NodeClassifier, split
 from nfgnn.cli import main
 from nfgnn.errors import UserError
-from nfgnn.spectral import adjacency_sketch, scaled_laplacian
+from nfgnn.spectral import RowParts, adjacency_sketch, scaled_laplacian
 from nfgnn.store import (
     NewNodes,
     Settings,
     Speed,
     Store,
     make_plan,
-    sketch_of_new_nodes,
+    parts_of_new_nodes,
     verify_store,
 )
 from nfgnn.training import predict_new_nodes
@@ -48,7 +48,7 @@ def test_sketches_equal_those_in_memory(
     store = make_store(data, tmp_path / "s", cut, sketch=COLUMNS, **options)
     kind = getattr(torch, store.manifest.dtype)
     expected = sketch_in_memory(data)[store.nodes].to(kind).float()
-    rows = store.with_sketch().rows(torch.arange(len(store.nodes)))
+    rows = store.with_parts(store.manifest.parts).rows(torch.arange(len(store.nodes)))
     assert torch.equal(rows[:, -COLUMNS:], expected)
     assert torch.equal(rows[:, :-COLUMNS], store.rows(slice(None)).flatten(1))
     assert (store.manifest.format, store.manifest.sketch) == (2, COLUMNS)
@@ -70,7 +70,7 @@ def test_labels_do_not_change_a_row(tmp_path: Path) -> None:
     before = make_store(data, tmp_path / "a", sketch=COLUMNS)
     data.y = torch.where(data.y < 0, -1, (data.y + 1) % 3)
     after = make_store(data, tmp_path / "b", sketch=COLUMNS)
-    assert np.array_equal(before.sketch, after.sketch)
+    assert np.array_equal(before.parts["sketch"], after.parts["sketch"])
     assert np.array_equal(before.terms, after.terms)
 
 
@@ -139,7 +139,9 @@ def test_new_nodes_have_the_sketch_of_the_extended_graph() -> None:
         num_nodes=63,
     )
     expected = sketch_in_memory(extended)[60:]
-    assert torch.equal(sketch_of_new_nodes(new, 60, COLUMNS), expected)
+    existing = scaled_laplacian(data.edge_index, None, 60)
+    sketch = parts_of_new_nodes(existing, data.x.__getitem__, new, RowParts(sketch=COLUMNS))
+    assert torch.equal(sketch, expected)
     model = classifier.model_
     found = predict_new_nodes(classifier, data, Data(x=x, edge_index=new.edge_index))
     with pytest.raises(UserError, match="it has 60 nodes, this graph has 63"):
@@ -157,4 +159,4 @@ def test_the_command_stores_a_sketch(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(SystemExit) as stop:
         main()
     assert not stop.value.code
-    assert Store.open(out).sketch.shape == (34, 8)
+    assert Store.open(out).parts["sketch"].shape == (34, 8)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from nfgnn.nn.conv import PolynomialFilter
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.node_model import Features, NodeModel
-from nfgnn.spectral import CSR, polynomial_terms
+from nfgnn.spectral import CSR, RowParts, polynomial_terms
 
 
 class Scalable(NodeModel):
@@ -29,8 +29,8 @@ class Scalable(NodeModel):
 
     has_coefficients = True
 
-    sketch: int = 0
-    """Columns of the sketch of the adjacency matrix that follow the terms in a row."""
+    parts = RowParts()
+    """What follows the terms in a row."""
 
     def __init__(
         self,
