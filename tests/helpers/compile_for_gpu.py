@@ -116,6 +116,7 @@ def all_kernels() -> None:
         values = torch.randn(40, 6, 16).to(dtype)
         pattern = scaled_laplacian(edge_index.clone(), None, 40).adjacency(torch.float32)
         graph = (pattern.indptr, pattern.indices)
+        triton_backend.matrix_step(pattern, values.flatten(1), 2.0, 0.5, values.flatten(1), -1.0)
         means, norm = attention.attend(*graph, scores, scores, values, 0.2)
         attention.attend_gradient(values, *graph, scores, scores, values, means, norm, 0.2)
         residual_block.weight_gradient(nodes, [nodes, nodes], dtype)
