@@ -359,10 +359,12 @@ def collect(options: argparse.Namespace, settings: dict[str, Any]) -> list[str]:
         pass  # the database is rebuilt from the Parquet file where it is missing
     database = options.folder / "records.sqlite"
     graphs, models = zip(*cells_of(options.cells))
+    # The summary lists them in the order of the table.
+    columns = [column.dataset for column in TABLES["modern"].columns if column.dataset in graphs]
     return collect_modern(
         [database],
         options.collect,
-        list(dict.fromkeys(graphs)),
+        list(dict.fromkeys([*columns, *graphs])),
         list(dict.fromkeys(models)),
         options.draws,
         settings,

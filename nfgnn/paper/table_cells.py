@@ -94,6 +94,8 @@ class Table:
     """A line about every graph of the user."""
     published: tuple[PublishedRow, ...] = ()
     """Values of other papers for these columns."""
+    settings_note: str = ""
+    """How the settings of the models were chosen."""
     ranks: Mapping[str, MeanRank] = field(default_factory=dict)
     """Mean ranks by label, over the graphs of all parts. Only the first part has them."""
 
@@ -151,6 +153,7 @@ def make_tables(plan: Plan, found: Found, command: str, notes: Sequence[str] = (
             notes=list(notes),
             graph_notes=plan.graph_notes,
             published=_published(plan),
+            settings_note=plan.spec.settings_note,
         )
         tables.append(table)
     # Without metrics of its own a table has every graph once, so its parts are one family of tests.

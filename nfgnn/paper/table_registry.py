@@ -65,6 +65,8 @@ class TableSpec:
     the machines have rows of their own."""
     ranked: bool = False
     """Whether the table ends with the mean rank of every model over its graphs."""
+    settings_note: str = ""
+    """How the settings of the models were chosen."""
 
 
 @dataclass(frozen=True)
@@ -278,6 +280,8 @@ TABLES: dict[str, TableSpec] = {
         preset="modern",
         select="metric",
         ranked=True,
+        settings_note="winners of a search by validation scores; `modern-search.md` lists the "
+        "values that were searched, and the number of draws and splits behind every winner",
     ),
     "time": TableSpec(
         title="Time per epoch and per run",

@@ -112,6 +112,8 @@ def markdown(tables: Sequence[Table]) -> str:
     lines += _rank_lines(first)
     lines += ["## How it was made", "", f"- Command: `{first.command}`"]
     lines.append(f"- Seeds: {first.seeds[0]} to {first.seeds[-1]}, of split and model")
+    if first.settings_note:
+        lines.append(f"- Settings: {first.settings_note}")
     lines += [f"- {machine}" for machine in first.machines or ["no run yet"]]
     lines += [f"- {note}" for note in first.graph_notes]
     lines += [f"- Missing: {note}" for note in first.notes]

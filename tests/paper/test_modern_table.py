@@ -122,6 +122,7 @@ def test_files_have_ranks_and_published_values(tables: list[Table]) -> None:
     assert text.index("| PolyGNN | 1.50 | 2 |") < text.index("| NFGNN | 1.67 | 3 |")
     assert "| Polynormer | 97.46 | 85.91 | its paper, second hand |" in text
     assert "| GCN, tuned | 46.29 | – |" in text
+    assert text.count("- Settings: winners of a search by validation scores") == 1
     rows = list(csv.DictReader(io.StringIO(values_csv(tables))))
     ranks = {row["model"]: float(row["mean"]) for row in rows if row["metric"] == "mean_rank"}
     assert ranks == pytest.approx({label: mean for label, (mean, _) in RANKS.items()})
