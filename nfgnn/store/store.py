@@ -18,7 +18,6 @@ A store is a folder with these files:
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -46,6 +45,7 @@ from nfgnn.store.manifest import FILE, WORK, Manifest
 from nfgnn.store.new_node_parts import parts_of_new_nodes
 from nfgnn.store.new_node_terms import NewNodes
 from nfgnn.store.remote import fetch_store, is_remote_store, verify_remote_store
+from nfgnn.store.rows_with_parts import RowsWithParts
 from nfgnn.store.source import MASKS
 from nfgnn.store.stored_graph import GRAPH_FILES, StoredGraph
 from nfgnn.store.stored_ids import ID_FILES, StoredIds
@@ -212,7 +212,7 @@ class Store:
         # Any other mode than "raise" writes into the array without a buffer.
         np.take(self.terms, index.numpy(), 0, array.view(self.terms.dtype), mode="clip")
 
-    def with_parts(self, parts: RowParts) -> "RowsWithParts":
+    def with_parts(self, parts: RowParts) -> RowsWithParts:
         """Return the rows with some of their parts, as models with these parts read them."""
         for name in parts.missing_in(self.manifest.parts):
             option = name.replace("_", "-")
@@ -220,7 +220,8 @@ class Store:
                 f"{self.origin} does not hold the part {name} that the model needs: precompute a "
                 f"store with --{option}, or train without {name}"
             )
-        return RowsWithParts(self, tuple(parts.columns))
+        arrays = tuple(self.parts[name] for name in parts.columns)
+        return RowsWithParts(self.rows, arrays, self.manifest.dtype)
 
     def attach(self, new: NewNodes, tolerance: float = 1e-9) -> Tensor:
         """Return the rows of new nodes in the extended graph, ``[m, K + 1, num_features]``.
@@ -398,22 +399,6 @@ class Store:
     def _damaged(self, name: str, block: int) -> UserError:
         count = len(self.manifest.checksums[name])
         return UserError(f"{self._file(name)}: block {block} of {count} is damaged; {_REMEDY}")
-
-
-@dataclass(frozen=True)
-class RowsWithParts:
-    """The rows of a store with some of their parts, a :class:`~nfgnn.store.RowSource`."""
-
-    store: Store
-    names: tuple[str, ...]
-
-    def rows(self, index: Tensor) -> Tensor:
-        """Return the terms of some rows, then their parts, in float32: ``[b, values]``."""
-        dtype = DTYPES[self.store.manifest.dtype]
-        found = [self.store.rows(index).flatten(1)]
-        for name in self.names:
-            found.append(dtype.decode(np.array(self.store.parts[name][index.cpu().numpy()])))
-        return torch.cat(found, 1)
 
 
 def _is_number(text: str) -> bool:
