@@ -32,7 +32,11 @@ def ray_cluster(address: str | None, say: Say, cpus: int | None = None) -> Itera
     if started:
         # A local cluster ends with this command, and its dashboard takes seconds to start.
         local = {} if address else {"num_cpus": cpus, "include_dashboard": False}
-        ray.init(address=address or "local", log_to_driver=False, logging_level="error", **local)
+        quiet = {"log_to_driver": False, "logging_level": "error"}
+        try:
+            ray.init(address=address or "local", **quiet, **local)
+        except Exception as error:  # Ray raises errors of many types, also `Exception` itself
+            raise _no_connection(address, error) from None
     nodes = sum(node["Alive"] for node in ray.nodes())
     name = f"the cluster at {address}" if address else "a local cluster"
     cpu_count = ray.cluster_resources().get("CPU", 0)
@@ -42,3 +46,17 @@ def ray_cluster(address: str | None, say: Say, cpus: int | None = None) -> Itera
     finally:
         if started:
             ray.shutdown()
+
+
+def _no_connection(address: str | None, error: Exception) -> UserError:
+    reason = " ".join(str(error).split())
+    if address:
+        return UserError(
+            f"cannot connect to the Ray cluster at {address} ({reason}): check the address, the "
+            "authentication token of Ray, and that all nodes have the same versions of Ray and "
+            "Python"
+        )
+    return UserError(
+        f"a local Ray cluster could not be started ({reason}): try again when the machine is less "
+        "busy, or omit --engine ray"
+    )

@@ -41,6 +41,7 @@ PAGES = [
             "deep-networks",
             "monitor",
             "resume",
+            "cluster",
             "compare-runs",
             "explore",
             "analysis",

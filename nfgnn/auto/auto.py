@@ -28,6 +28,7 @@ from nfgnn.training import (
     Graph,
     InProcess,
     Metric,
+    RayTasks,
     TimeLimit,
     WorkerPool,
     class_counts,
@@ -47,6 +48,8 @@ _LARGE = 3_000_000
 _WORKERS_PAY = 3.0
 """Workers take about as long to start as this process took to start and to load the graph."""
 _LEAST_RUNS = 8
+LOCAL = "local"
+RAY = "ray"
 
 
 @dataclass(frozen=True)
@@ -66,13 +69,17 @@ class AutoTask:
     """What models are compared by; by default the metric of the graph."""
     device: str = "auto"
     workers: int | None = None
-    """Number of processes on a CPU; by default one per core."""
+    """Number of processes on a CPU; by default one per core. On Ray, most runs at a time."""
     source: Mapping[str, Any] | None = None
     """Where the graph came from, to load it again later."""
     portfolio: Path | None = None
     """File of configurations that are tried first; by default those that ship."""
     single: bool = False
     """Whether to leave out the ensemble."""
+    engine: str = LOCAL
+    """Where to train: ``"local"``, or ``"ray"`` for a Ray cluster."""
+    ray_address: str | None = None
+    """Address of the cluster; by default ``$RAY_ADDRESS``, otherwise a new local cluster."""
 
     def resolved_metric(self) -> Metric:
         """Return the metric that models are compared by."""
@@ -114,7 +121,9 @@ class AutoTask:
         return bool(data.num_edges + stored_values(data.x) > _LARGE)
 
     def check(self) -> None:
-        """Refuse a store, which holds no graph."""
+        """Refuse a store, which holds no graph, and an engine that does not exist."""
+        if self.engine not in (LOCAL, RAY):
+            raise UserError(f"unknown engine '{self.engine}': choose {LOCAL} or {RAY}")
         if store_of(self.graph.data) is not None:
             raise UserError(
                 f"{self.graph.source} is a store, which contains terms but no graph: auto needs "
@@ -140,6 +149,8 @@ def run_auto(
     overwrite: bool,
     progress: Progress,
     started: float | None = None,
+    engine: str = LOCAL,
+    ray_address: str | None = None,
 ) -> AutoResult:
     """Search the best model for a graph and write it to a run folder.
 
@@ -151,9 +162,22 @@ def run_auto(
         overwrite: replace the result of another search.
         progress: reports the best score so far.
         started: when the command started, by the clock of :func:`time.monotonic`; by default now.
+        engine, ray_address: as for :class:`AutoTask`.
     """
     task = AutoTask(
-        graph, protocol, seed, time, max_runs, metric, device, workers, source, portfolio, single
+        graph,
+        protocol,
+        seed,
+        time,
+        max_runs,
+        metric,
+        device,
+        workers,
+        source,
+        portfolio,
+        single,
+        engine,
+        ray_address,
     )
     if started is None:
         started = clock.monotonic()
@@ -274,8 +298,7 @@ def search_graph(task: AutoTask, budget: Budget, folder: Path, progress: Progres
     """
     metric = task.resolved_metric()
     splits = validation_splits(task.graph, task.protocol, task.seed, metric)
-    workers = 1 if _is_short(budget) else task.workers
-    with _executors(splits, task, workers) as executors:
+    with _executors(splits, task, budget, progress) as executors:
         search = Search(
             splits,
             metric,
@@ -324,7 +347,7 @@ def suitable_entries(
 
 @contextmanager
 def _executors(
-    splits: ValidationSplits, task: AutoTask, workers: int | None
+    splits: ValidationSplits, task: AutoTask, budget: Budget, progress: Progress
 ) -> Iterator[Executors]:
     """Choose where runs execute.
 
@@ -333,12 +356,20 @@ def _executors(
     """
     limit = TimeLimit()
     device = resolve_device(task.device).type
+    if task.engine == RAY:
+        cluster = RayTasks(
+            task.ray_address, progress.say, task.workers, limit, whole_nodes=task.is_large
+        )
+        with cluster:
+            capacity = cluster.capacity(task.device)
+            yield Executors(cluster, cluster, limit, capacity, is_batched=device == "cuda")
+        return
     if device != "cpu" or task.is_large:
         in_process = InProcess(limit=limit)
         yield Executors(in_process, in_process, limit, is_batched=device == "cuda")
         return
     single = InProcess(single_thread=True, limit=limit)
-    count = workers or usable_cores()
+    count = 1 if _is_short(budget) else task.workers or usable_cores()
     if count == 1:
         yield Executors(single, single, limit)
         return

@@ -13,6 +13,7 @@ folder that it would have had with all its epochs.
 import csv
 import hashlib
 import json
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -89,6 +90,9 @@ class CandidateRuns(Results):
     def in_worker(self) -> "CandidateRuns":
         return CandidateRuns(self.folder)
 
+    def on_other_machine(self) -> "CandidateRuns":
+        return _RemoteRuns(self.folder)
+
     def open(self) -> None:
         """Find the runs of an interrupted search. Those with damaged files are deleted."""
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -135,8 +139,11 @@ class CandidateRuns(Results):
             rows = list(csv.DictReader(file))
         return [float(row[f"val_{metric.name}"]) for row in rows]
 
-    def pack(self, result: RunResult) -> Path:
+    def pack(self, result: RunResult) -> "Path | RunFiles":
         """Write the folder of a run."""
+        return self._write(result)
+
+    def _write(self, result: RunResult) -> Path:
         started = time.perf_counter()
         classifier = result.classifier
         history = classifier.history_
@@ -158,7 +165,9 @@ class CandidateRuns(Results):
             _write_record(partial, spec, planned, record)
         return target
 
-    def store(self, spec: RunSpec, packed: Path) -> str:
+    def store(self, spec: RunSpec, packed: "Path | RunFiles") -> str:
+        if isinstance(packed, RunFiles):
+            packed = packed.write(self.folder)
         record = self._read(packed)
         if self.on_finish is not None:
             self.on_finish(spec, record)
@@ -170,6 +179,32 @@ class CandidateRuns(Results):
         with atomic_folder(target, sync=False) as partial:
             _write_record(partial, failure.spec, target.name, RunRecord(failure=failure.message))
         self.store(failure.spec, target)
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The folder of a run that was trained on another machine."""
+
+    name: str
+    files: dict[str, bytes]
+
+    def write(self, parent: Path) -> Path:
+        """Write the folder of the run and return it."""
+        target = parent / self.name
+        if not target.exists():  # else trained again as part of a batch
+            with atomic_folder(target, sync=False) as partial:
+                for name, content in self.files.items():
+                    (partial / name).write_bytes(content)
+        return target
+
+
+class _RemoteRuns(CandidateRuns):
+    """Finished runs in a worker that may not share files with the search: they are sent to it."""
+
+    def pack(self, result: RunResult) -> RunFiles:
+        with tempfile.TemporaryDirectory(prefix="nfgnn-run-") as folder:
+            path = CandidateRuns(Path(folder))._write(result)
+            return RunFiles(path.name, {file.name: file.read_bytes() for file in path.iterdir()})
 
 
 def _record(result: RunResult, probabilities: Tensor, extra_seconds: float) -> RunRecord:

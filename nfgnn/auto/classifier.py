@@ -49,10 +49,13 @@ class AutoNodeClassifier:
             :func:`nfgnn.training.resolve_metric`.
         seed: seed of the split, of the models and of the search.
         device: ``"auto"`` uses a GPU if one is available.
-        workers: number of processes on a CPU; by default one per core.
+        workers: number of processes on a CPU; by default one per core. On Ray, most runs at a time.
         portfolio: file with the configurations that are tried first; by default those that ship.
         single: predict with the best single model, without an ensemble.
         verbose: print the best score so far and the time left.
+        engine: where to train: ``"local"``, or ``"ray"`` for a Ray cluster.
+        ray_address: address of a Ray cluster; by default ``$RAY_ADDRESS``, otherwise a new local
+            cluster.
 
     Attributes after ``fit``: ``result_`` (everything that was found), ``leaderboard_``, ``best_``
     (the best single model, a :class:`~nfgnn.NodeClassifier`), ``ensemble_`` (``None`` with
@@ -81,6 +84,8 @@ class AutoNodeClassifier:
         portfolio: str | Path | None = None,
         single: bool = False,
         verbose: bool = False,
+        engine: str = "local",
+        ray_address: str | None = None,
     ) -> None:
         self.time = time
         self.max_runs = max_runs
@@ -91,6 +96,8 @@ class AutoNodeClassifier:
         self.portfolio = portfolio
         self.single = single
         self.verbose = verbose
+        self.engine = engine
+        self.ray_address = ray_address
         # The files of the run folder. They are kept in memory, so that a classifier can be pickled
         # and saved at any time.
         self._files: dict[str, bytes] = {}
@@ -190,6 +197,8 @@ class AutoNodeClassifier:
                 resume=False,
                 overwrite=False,
                 progress=progress,
+                engine=self.engine,
+                ray_address=self.ray_address,
             )
             self._read(run)
         return self

@@ -79,7 +79,6 @@ from nfgnn.training import (
     RunConfig,
     RunSpec,
     TimeLimit,
-    WorkerPool,
     execute,
 )
 
@@ -117,7 +116,7 @@ class Executors:
     """Where the runs of a search execute.
 
     Args:
-        first: executes the first run in this process, while workers start.
+        first: executes the first run, in this process while worker processes start.
         rest: executes all others.
         limit: the time limit of both.
         workers: number of runs that ``rest`` executes at the same time.
@@ -129,11 +128,6 @@ class Executors:
     limit: TimeLimit
     workers: int = 1
     is_batched: bool = False
-
-    def start(self) -> None:
-        """Start workers, if there are any."""
-        if isinstance(self.rest, WorkerPool):
-            self.rest.start()
 
 
 class Search:
@@ -196,8 +190,8 @@ class Search:
     # The steps of the search.
 
     def _train_first(self) -> None:
-        """Train the first configuration in this process while the workers start."""
-        self.executors.start()
+        """Train the first configuration while worker processes start."""
+        self.executors.rest.start()
         longest = None
         if self.budget.is_timed:
             # On a large graph even a cheap configuration could take the time of many others.
@@ -361,7 +355,7 @@ class Search:
         if not self.budget.is_timed:
             # At most half of the runs that are left.
             splits = min(splits, int(self.budget.runs_left // 4))
-        # The pool has the whole graph only, so this process trains.
+        # A pool of processes has the whole graph only, so the first executor trains.
         executors = replace(self.executors, rest=self.executors.first, workers=1)
         versions = ablated_splits(self.splits)
         for position, (family, ablated) in enumerate(versions.items()):
@@ -520,8 +514,8 @@ class Search:
         self._report_best()
 
     def _lacking_memory(self, specs: Sequence[RunSpec]) -> list[Failure]:
-        """Return the runs that would not fit into the memory."""
-        if self.executors.is_batched:
+        """Return the runs that would not fit into the memory of this machine."""
+        if self.executors.is_batched or not self.executors.rest.is_local:
             return []
         found = []
         for spec in self.runs.missing(specs):

@@ -25,7 +25,8 @@ _MOST_ENTRIES = 10
 @app.command(
     epilog="Example:  nfgnn auto my-graph/ --time 2m --out runs/mine   ·   "
     "nfgnn predict runs/mine -o predictions.csv   ·   "
-    "nfgnn auto texas --root DATA --max-runs 40",
+    "nfgnn auto texas --root DATA --max-runs 40   ·   "
+    "nfgnn auto my-graph/ --time 30m --engine ray --ray-address head:6379",
 )
 def auto(
     dataset: options.Dataset,
@@ -85,10 +86,13 @@ def auto(
         int | None,
         typer.Option(
             min=1,
-            help="Number of worker processes on the CPU. Default: chosen automatically.",
+            help="Number of worker processes on the CPU, or of runs at the same time on Ray. "
+            "Default: chosen automatically.",
             rich_help_panel=options.EXECUTION,
         ),
     ] = None,
+    engine: options.Engine = "local",
+    ray_address: options.RayAddress = None,
     resume: Annotated[
         bool,
         typer.Option(
@@ -147,6 +151,8 @@ def auto(
             overwrite=overwrite,
             progress=progress,
             started=started,
+            engine=engine,
+            ray_address=ray_address,
         )
     with writing(folder):
         page = write_page(folder, search_page(result))

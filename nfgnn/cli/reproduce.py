@@ -184,9 +184,10 @@ def reproduce(
                         executor: Executor = ProcessPool(workers, single_thread=True)
                         if engine == "ray":
                             executor = RayTasks(ray_address, progress.say)
-                        result["notes"] = run_missing(
-                            plans, records, root, executor, progress, device
-                        )
+                        with executor:
+                            result["notes"] = run_missing(
+                                plans, records, root, executor, progress, device
+                            )
                 for plan in plans:
                     found = collect(plan, root, records)
                     if not from_records and not any(found.values()):

@@ -3,13 +3,17 @@
 import shlex
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nfgnn.cli import names, options, values
 from nfgnn.cli._print import print_json
 from nfgnn.errors import UserError, writing
+
+if TYPE_CHECKING:
+    from nfgnn.progress import Progress
+    from nfgnn.training import Executor
 
 app = typer.Typer()
 _PRESETS = options.Choice("preset", ("best", "paper"))
@@ -18,7 +22,8 @@ _SHIPPED = "Built-in presets"
 
 @app.command(
     epilog="Example:  nfgnn tune texas --root DATA --trials 40 --out texas.toml   ·   "
-    "nfgnn train texas --root DATA --preset texas.toml   ·   nfgnn tune --presets --missing",
+    "nfgnn train texas --root DATA --preset texas.toml   ·   nfgnn tune --presets --missing   ·   "
+    "nfgnn tune my-graph/ --trials 100 --engine ray --ray-address head:6379 --out mine.toml",
 )
 def tune(
     dataset: Annotated[
@@ -72,6 +77,8 @@ def tune(
     set_: options.Settings = None,
     import_: options.Import = None,
     device: options.Device = "auto",
+    engine: options.Engine = "local",
+    ray_address: options.RayAddress = None,
     storage: Annotated[
         Path,
         typer.Option(
@@ -154,7 +161,17 @@ def tune(
                 "--presets searches all graphs: omit DATASET, or select graphs with --cells"
             )
         report = _search_presets(
-            results, missing, from_records, write, rounds, cells, families, root, device
+            results,
+            missing,
+            from_records,
+            write,
+            rounds,
+            cells,
+            families,
+            root,
+            device,
+            engine,
+            ray_address,
         )
         if json_:
             print_json({"results": str(results), "report": report})
@@ -211,8 +228,9 @@ def tune(
         writing(storage),
         Records(storage) as records,
         Progress(label) as progress,
+        _executor(engine, ray_address, progress) as executor,
     ):
-        outcome = run_search(search, records, progress)
+        outcome = run_search(search, records, progress, executor)
     table = preset_table(search, outcome, command)
     train = _train_command(dataset, protocol, root, column, import_, out)
     if out is not None:
@@ -276,6 +294,8 @@ def _search_presets(
     families: str | None,
     root: Path | None,
     device: str,
+    engine: str,
+    ray_address: str | None,
 ) -> list[str]:
     """Search the built-in presets, and return which searches were run or are missing."""
     from nfgnn.cli._print import resumable
@@ -288,6 +308,7 @@ def _search_presets(
         resumable("run the same command again to continue"),
         writing(results),
         Progress("presets") as progress,
+        _executor(engine, ray_address, progress) as executor,
     ):
         return run_preset_search(
             results,
@@ -300,4 +321,14 @@ def _search_presets(
             root=root,
             device=device,
             progress=progress,
+            executor=executor,
         )
+
+
+def _executor(engine: str, ray_address: str | None, progress: "Progress") -> "Executor":
+    """Return where the runs of a search execute."""
+    from nfgnn.training import InProcess, RayTasks
+
+    if engine == "ray":
+        return RayTasks(ray_address, progress.say)
+    return InProcess()

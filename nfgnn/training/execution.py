@@ -8,7 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, ClassVar, Self
 
 from torch_geometric.data import Data
 
@@ -50,6 +51,10 @@ class Results(ABC):
         """Return what a worker process needs for :meth:`pack`."""
         return self
 
+    def on_other_machine(self) -> "Results":
+        """Return what a worker needs that may not share files with this process."""
+        return self.in_worker()
+
 
 @dataclass(frozen=True)
 class Work:
@@ -75,7 +80,30 @@ OnBatchEpoch = Callable[[Batch, History], None]
 
 
 class Executor(ABC):
-    """Where runs execute."""
+    """Where runs execute.
+
+    As a context manager it is closed at the end. Executors without workers have nothing to close.
+    """
+
+    is_local: ClassVar[bool] = True
+    """Whether all runs execute on this machine."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:  # noqa: B027 - optional
+        """Start workers before the first run needs them."""
+
+    def close(self) -> None:  # noqa: B027 - optional
+        """Stop the workers."""
 
     @abstractmethod
     def run(
@@ -114,7 +142,8 @@ def execute(
     batches = make_batches(missing, device)
     if start_progress:
         progress.start(sum(map(_cost, batches)), len(missing))
-    work = Work(results.in_worker(), device)
+    in_worker = results.in_worker() if executor.is_local else results.on_other_machine()
+    work = Work(in_worker, device)
 
     def on_epoch(batch: Batch, history: History) -> None:
         progress.status(f"{_batch_label(batch)}: {_epoch_status(batch[0], history)}")

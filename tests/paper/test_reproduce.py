@@ -192,27 +192,6 @@ def test_tables_from_records_alone(tmp_path: Path, capsys: pytest.CaptureFixture
         assert len(records.all()) == 2  # nothing was run
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_a_cluster_makes_the_same_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    plan = make_plan("full", ["karate"], ["MLP", "SGC"], runs=2, settings=QUICK)
-    made(tmp_path / "here", plan)
-    with Records(tmp_path / "there" / "records.sqlite") as records:
-        executor = RayTasks(None, QUIET.say)
-        assert run_missing([plan], records, None, executor, QUIET, "cpu") == []
-    kept = []
-    for folder in ("here", "there"):
-        with Records(tmp_path / folder / "records.sqlite") as records:
-            kept.append(
-                [
-                    (r.key, {k: v for k, v in r.metrics.items() if k != "seconds"})
-                    for r in records.all()
-                ]
-            )
-    assert kept[0] == kept[1]
-    assert len(kept[0]) == 4
-
-
 @pytest.mark.parametrize("item", ["full", "time"])
 def test_a_graph_that_is_not_here_costs_its_own_column_alone(item: str, tmp_path: Path) -> None:
     plan = make_plan(item, ["pokec", "mixed"], ["GCN"], runs=1, settings=QUICK)

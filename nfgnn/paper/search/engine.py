@@ -6,13 +6,14 @@ A search proposes configurations, evaluates them, keeps every run as a record, a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
 from nfgnn.errors import UserError
 from nfgnn.progress import Progress
 from nfgnn.training import (
+    Executor,
     Failure,
     Graph,
     InProcess,
@@ -41,6 +42,7 @@ class Evaluator:
         progress: advanced by one for every run.
         device: where to train.
         score_test: whether to score test nodes as well.
+        executor: where runs execute; by default one after the other in this process.
     """
 
     graph: Graph
@@ -49,6 +51,7 @@ class Evaluator:
     progress: Progress
     device: str = "auto"
     score_test: bool = False
+    executor: Executor = field(default_factory=InProcess)
 
     def evaluate(self, configs: Sequence[RunConfig], seeds: Sequence[int]) -> list[list[Record]]:
         """Return the runs of every configuration on the seeds, training those that are missing.
@@ -63,7 +66,7 @@ class Evaluator:
         recorded = len(specs) - len(results.missing(specs))
         if recorded:
             self.progress.advance(recorded, "already trained", recorded)
-        diverged = run_specs(specs, results, self.progress, self.device)
+        diverged = self.run(specs, results)
         worst = [worst_record(failure.spec, self.device, self.score_test) for failure in diverged]
         self.records.add(worst)
         runs = []
@@ -72,6 +75,14 @@ class Evaluator:
             found = self.records.find(self.graph.fingerprint, self.protocol, settings, seeds)
             runs.append([found[seed] for seed in seeds])
         return runs
+
+    def run(self, specs: Sequence[RunSpec], results: Results) -> list[Failure]:
+        """Execute runs and return those that diverged. Other failures are raised."""
+        failures = execute(
+            specs, results, self.executor, self.progress, self.device, start_progress=False
+        )
+        raise_first([failure for failure in failures if not failure.diverged])
+        return failures
 
     def mean(self, runs: Sequence[Record], metric: str) -> float:
         """Return the mean of a metric over the runs of a configuration."""
@@ -83,15 +94,6 @@ class Evaluator:
                     "keep the file, and choose another one with --storage"
                 )
         return sum(run.metrics[metric] for run in runs) / len(runs)
-
-
-def run_specs(
-    specs: Sequence[RunSpec], results: Results, progress: Progress, device: str
-) -> list[Failure]:
-    """Execute runs and return those that diverged. Other failures are raised."""
-    failures = execute(specs, results, InProcess(), progress, device, start_progress=False)
-    raise_first([failure for failure in failures if not failure.diverged])
-    return failures
 
 
 def train_until(

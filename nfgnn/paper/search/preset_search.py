@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from nfgnn.errors import UserError, unknown_name
 from nfgnn.paper.find_graph import find_graph
-from nfgnn.paper.search.engine import Evaluator, run_specs
+from nfgnn.paper.search.engine import Evaluator
 from nfgnn.paper.search.preset_files import write_presets
 from nfgnn.paper.search.results import Result, SearchResults
 from nfgnn.paper.search.rounds import (
@@ -34,8 +34,10 @@ from nfgnn.paper.search.rounds import (
 )
 from nfgnn.progress import Progress
 from nfgnn.training import (
+    Executor,
     Graph,
     InMemory,
+    InProcess,
     Metric,
     Record,
     Records,
@@ -62,6 +64,7 @@ def run_preset_search(
     storage: Path = Path("runs/search.sqlite"),
     presets: Path | None = None,
     progress: Progress | None = None,
+    executor: Executor | None = None,
 ) -> list[str]:
     """List or train what is missing of the preset search, and write the winners.
 
@@ -78,11 +81,13 @@ def run_preset_search(
         storage: database of the single runs, from which an interrupted search resumes.
         presets: folder of the preset files; that of the package by default.
         progress: the display.
+        executor: where runs execute; by default one after the other in this process.
 
     Returns:
         Lines to print: what is missing, what was trained, or what was written.
     """
     progress = progress or Progress("presets", quiet=True)
+    executor = executor or InProcess()
     found = SearchResults(results)
     tasks = _tasks(found, rounds, cells, families)
     lines: list[str] = []
@@ -100,7 +105,10 @@ def run_preset_search(
                 if any(task.count_missing()):
                     graph = find_graph(task.cell.dataset, root)
                     protocol = task.cell.protocol
-                    best = task.run(Evaluator(graph, protocol, records, progress, device, True))
+                    evaluator = Evaluator(
+                        graph, protocol, records, progress, device, True, executor
+                    )
+                    best = task.run(evaluator)
                     lines.append(f"{task}: validation accuracy {best:.2f} %")
     if write:
         lines += write_presets(found.rows, presets, results.with_suffix(".md"))
@@ -333,7 +341,7 @@ def held_out_scores(
     scores = []
     for config in configs:
         specs = [HeldOutSpec(evaluator.graph, evaluator.protocol, s, config) for s in seeds]
-        run_specs(specs, results, evaluator.progress, evaluator.device)
+        evaluator.run(specs, results)
         # A run that diverged has no result and gets the worst possible scores.
         scores.append([results.find(spec) or (0.0, 0.0, 0) for spec in specs])
     return scores

@@ -29,7 +29,15 @@ from nfgnn.nn.models import find_model
 from nfgnn.paper.search.engine import Evaluator
 from nfgnn.paper.table_plan import FIRST_REPORT_SEED, SEARCH_SEEDS
 from nfgnn.progress import Progress
-from nfgnn.training import Graph, Metric, Records, RunConfig, resolve_metric
+from nfgnn.training import (
+    Executor,
+    Graph,
+    InProcess,
+    Metric,
+    Records,
+    RunConfig,
+    resolve_metric,
+)
 from nfgnn.training.metrics import ACCURACY
 from nfgnn.training.presets import table_protocol
 from nfgnn.training.search_spaces import NUMERIC, Space, search_space
@@ -116,12 +124,28 @@ class Outcome:
         return f"validation {self.metric.title} {self.metric.shown(trial.val_metric)}"
 
 
-def run_search(search: Search, records: Records, progress: Progress) -> Outcome:
-    """Try ``search.trials`` settings and the preset."""
+def run_search(
+    search: Search, records: Records, progress: Progress, executor: Executor | None = None
+) -> Outcome:
+    """Try ``search.trials`` settings and the preset.
+
+    Args:
+        search: what is searched.
+        records: where every run is kept.
+        progress: advanced by one for every run.
+        executor: where runs execute; by default one after the other in this process.
+    """
     search.check()
     sampler = _TPESampler(search)
     graph = Graph.of(search.data)
-    evaluator = Evaluator(graph, search.protocol, records, progress, search.device)
+    evaluator = Evaluator(
+        graph,
+        search.protocol,
+        records,
+        progress,
+        search.device,
+        executor=executor or InProcess(),
+    )
     num_runs = (search.trials + 1) * len(search.seeds)
     progress.start(num_runs, num_runs)
     outcome = Outcome([], search.metric)

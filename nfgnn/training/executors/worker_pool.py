@@ -1,6 +1,5 @@
 """Worker processes that stay alive for many calls of :func:`~nfgnn.training.execute`."""
 
-import io
 import os
 import pickle
 import signal
@@ -10,10 +9,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import current_process
 from multiprocessing.queues import SimpleQueue
-from types import TracebackType
 from typing import Any
 
 from nfgnn.training.execution import Batch, Executor, OnBatchEpoch, Work
+from nfgnn.training.executors.graph_pickle import dumps_without_graphs, loads_with_graphs
 from nfgnn.training.executors.in_process import InProcess
 from nfgnn.training.executors.process_pool import (
     EVENT_SECONDS,
@@ -25,9 +24,8 @@ from nfgnn.training.executors.time_limit import TimeLimit
 from nfgnn.training.history import History
 from nfgnn.training.run import Failure, Graph
 
-_GRAPH = "graph"
-"""Stands for the graph in pickled work."""
 _DIED = "a worker process died, possibly out of memory"
+_GRAPH = "graph"
 _worker_graph: Graph | None = None
 
 
@@ -60,17 +58,6 @@ class WorkerPool(Executor):
             # A worker is importing a script without a guarded main part, which gets here again. The
             # parent process notices that it ends and trains by itself.
             os._exit(1)
-
-    def __enter__(self) -> "WorkerPool":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def start(self) -> None:
         """Start the workers and return at once."""
@@ -118,7 +105,8 @@ class WorkerPool(Executor):
         assert self._workers is not None
         self._submitted += 1
         limit = TimeLimit(self.limit.end, self.limit.longest)
-        return self._workers.submit(_dumps((self._submitted, batch, work, limit), self.graph))
+        task = (self._submitted, batch, work, limit)
+        return self._workers.submit(dumps_without_graphs(task, {self.graph: _GRAPH}))
 
     def _has_answered(self) -> bool:
         """Whether a worker has started, or failed to start."""
@@ -202,28 +190,6 @@ def _kill(pool: ProcessPoolExecutor) -> None:
         worker.kill()
 
 
-class _GraphPickler(pickle.Pickler):
-    """Replaces the graph, which the workers have already, by a name."""
-
-    def __init__(self, file: io.BytesIO, graph: Graph) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._graph = graph
-
-    def persistent_id(self, obj: Any) -> str | None:
-        return _GRAPH if obj is self._graph else None
-
-
-class _GraphUnpickler(pickle.Unpickler):
-    def persistent_load(self, pid: str) -> Any:
-        return _worker_graph
-
-
-def _dumps(value: Any, graph: Graph) -> bytes:
-    file = io.BytesIO()
-    _GraphPickler(file, graph).dump(value)
-    return file.getvalue()
-
-
 def _start(events: "SimpleQueue[tuple[int, History]]", graph: bytes) -> None:
     """Initialise a worker process."""
     global _worker_graph
@@ -233,7 +199,7 @@ def _start(events: "SimpleQueue[tuple[int, History]]", graph: bytes) -> None:
 
 def _work(packed: bytes) -> list[Any | Failure]:
     """Run a batch in a worker process."""
-    number, batch, work, given = _GraphUnpickler(io.BytesIO(packed)).load()
+    number, batch, work, given = loads_with_graphs(packed, {_GRAPH: _worker_graph})
     limit = given.from_now()
 
     def on_epoch(history: History) -> None:
