@@ -171,3 +171,20 @@ def disk_full(error: OSError, path: Path) -> OSError | UserError:
 def as_bytes(array: np.ndarray) -> memoryview:
     """Return the bytes of a contiguous array without a copy."""
     return array.reshape(-1).view(np.uint8).data
+
+
+class BufferedReader:
+    """Read ranges of a file into one buffer, which grows to the largest range.
+
+    New buffers would be returned to the system and cleared by it for every range.
+    """
+
+    def __init__(self, file: NpyFile) -> None:
+        self._file = file
+        self._buffer = np.empty((0, *file.shape[1:]), file.dtype)
+
+    def read(self, first: int, last: int) -> np.ndarray:
+        """Return a range of rows, which is valid until the next one is read."""
+        if last - first > len(self._buffer):
+            self._buffer = np.empty((last - first, *self._file.shape[1:]), self._file.dtype)
+        return self._file.read(first, last, out=self._buffer)

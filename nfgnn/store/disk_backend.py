@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nfgnn.npyfile import NpyFile
+from nfgnn.npyfile import BufferedReader, NpyFile
 from nfgnn.spectral import Table, recurrence_step
 from nfgnn.store.disk_laplacian import DiskLaplacian
 
@@ -49,8 +49,9 @@ def each_term(
             NpyFile.open(files[max(k - 1, 0)]) as previous_file,
             NpyFile.create(partial, np.float32, current.shape) as out,
         ):
+            before = BufferedReader(previous_file)
             for rows in operator.row_blocks():
-                previous = torch.from_numpy(previous_file.read(rows.first, rows.last))
+                previous = torch.from_numpy(before.read(rows.first, rows.last))
                 own = current[rows.first : rows.last]
                 recurrence_step(rows.matrix, current, a, b, previous, c, out=previous, own=own)
                 out.write(rows.first, previous.numpy())

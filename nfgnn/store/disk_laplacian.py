@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nfgnn.npyfile import NpyFile
+from nfgnn.npyfile import BufferedReader, NpyFile
 from nfgnn.spectral import ScaledLaplacian, normalised
 
 _ROWS = 2**20  # rows whose pointers or degrees are read at a time
@@ -102,16 +102,15 @@ class DiskLaplacian:
         """Yield all rows in blocks of at most ``block_entries`` entries.
 
         A row with more entries is a block of its own. A block is valid until the next one is
-        requested, because all of them are read into the same buffers: new ones would be returned
-        to the system and cleared by it for every block.
+        requested, because all of them are read into the same buffers.
         """
         stored = self._file("values").is_file()
         scale = torch.empty(0, dtype=torch.float64) if stored else self._read("scale")
         with ExitStack() as files:
             pointers = files.enter_context(NpyFile.open(self._file("indptr")))
-            columns = _Reader(files.enter_context(NpyFile.open(self._file("indices"))))
+            columns = BufferedReader(files.enter_context(NpyFile.open(self._file("indices"))))
             if stored:
-                entries = _Reader(files.enter_context(NpyFile.open(self._file("values"))))
+                entries = BufferedReader(files.enter_context(NpyFile.open(self._file("values"))))
             n = len(pointers) - 1
             for chunk in range(0, n, _ROWS):
                 bounds = pointers.read(chunk, min(chunk + _ROWS, n) + 1)
@@ -119,9 +118,9 @@ class DiskLaplacian:
                     start = int(bounds[first])
                     stop = int(bounds[last])
                     indptr = torch.from_numpy((bounds[first : last + 1] - start).astype(np.int32))
-                    indices = columns.read(start, stop)
+                    indices = torch.from_numpy(columns.read(start, stop))
                     if stored:
-                        values = entries.read(start, stop)
+                        values = torch.from_numpy(entries.read(start, stop))
                     else:
                         weight = self._read("weight", start, stop) if self._weighted else None
                         row_scale = scale[chunk + first : chunk + last]
@@ -141,20 +140,6 @@ class DiskLaplacian:
     def _read(self, name: str, first: int = 0, last: int | None = None) -> Tensor:
         with NpyFile.open(self._file(name)) as file:
             return torch.from_numpy(file.read(first, len(file) if last is None else last))
-
-
-class _Reader:
-    """Read ranges of a file into one buffer, which grows to the largest range."""
-
-    def __init__(self, file: NpyFile) -> None:
-        self._file = file
-        self._buffer = np.empty(0, file.dtype)
-
-    def read(self, first: int, last: int) -> Tensor:
-        """Return a range, which is valid until the next one is read."""
-        if last - first > len(self._buffer):
-            self._buffer = np.empty(last - first, self._file.dtype)
-        return torch.from_numpy(self._file.read(first, last, out=self._buffer))
 
 
 def _row_ranges(bounds: np.ndarray, entries: int) -> Iterator[tuple[int, int]]:
