@@ -20,6 +20,8 @@ KARATE = ("karate", "--protocol", "stratified")
 QUICK = ("--set", "epochs=3", "--device", "cpu")
 TRAIN = ("train", *KARATE, "--runs", "2", "--workers", "1", *QUICK, "--out", "run")
 STORE = ("precompute", "karate", "--rows", "all", "--device", "cpu", "--out", "store")
+SERVED = ("precompute", str(HERE / "accounts"), "--serve", "--sketch", "4", "--K", "2")
+"""A store with every part: sketches, the users' ids, and a weighted graph to attach nodes to."""
 _LIMIT = 120.0  # seconds until a command counts as hanging
 _TIMES = re.compile(r"seconds|_ms$|wait|per_second")
 _TIME_SPANS = re.compile(r"\d+(\.\d+)? (s|min|h)\b")
@@ -35,6 +37,7 @@ class Case:
 
 _RUN = (*TRAIN, "--set", "K=2")
 _STORE_RUN = ("train", "store", *KARATE[1:], "--runs", "2", *QUICK, "--set", "batch_size=8")
+_SERVED = (*SERVED, "--device", "cpu", "--out", "store")
 _TUNE = ("tune", *KARATE, "--model", "MLP", "--trials", "2", "--seeds", "0", *QUICK)
 _AUTO = ("auto", *KARATE, "--max-runs", "8", "--portfolio", str(HERE / "portfolio.toml"))
 _TABLE = ("reproduce", "full", "--datasets", "karate", "--models", "MLP,GCN", "--runs", "2")
@@ -45,7 +48,12 @@ CASES = {
     "train STORE": Case((*_STORE_RUN, "--out", "run", "--resume"), ((*STORE, "--K", "2"),)),
     "precompute": Case((*STORE, "--K", "2")),
     "precompute --overwrite": Case((*STORE, "--K", "2", "--overwrite"), ((*STORE, "--K", "3"),)),
+    "precompute --serve": Case(_SERVED),
     "predict": Case(("predict", "run", "karate", "-o", "p.csv"), (_RUN,)),
+    "predict --extends": Case(
+        ("predict", "run", str(HERE / "new_accounts"), "--extends", "store", "-o", "p.csv"),
+        (_SERVED, (*_STORE_RUN, "--out", "run")),
+    ),
     "predict --overwrite": Case(
         ("predict", "run", "karate", "-o", "p.parquet", "--overwrite"),
         (

@@ -28,7 +28,10 @@ from reliability.harness import CASES, prepare, running_server
 from reliability.kills import kill_at_event, kill_at_moment, random_events
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
-KILLED = ("train", "train STORE", "train --overwrite", "precompute", "tune", "auto", "reproduce")
+KILLED = (
+    *("train", "train STORE", "train --overwrite", "precompute", "precompute --serve"),
+    *("predict --extends", "tune", "auto", "reproduce"),
+)
 Row = tuple[list[str], list[str]]
 """The cells of a line of the table, and the problems behind it."""
 

@@ -15,6 +15,7 @@ from reliability.kills import kill_at_event, random_events
 SAMPLED = (
     "train",
     "precompute --overwrite",
+    "precompute --serve",
     "tune",
     "NodeClassifier.save",
 )

@@ -28,14 +28,17 @@ def work(out: Path, cut: str) -> Store:
     return precompute(source, out, SETTINGS, chosen=plan)
 
 
-def sort(out: Path) -> None:
+def sort(out: Path, weighted: bool) -> None:
     edges = np.random.default_rng(1).integers(0, 500, (2, 3000))
+    weight = np.random.default_rng(2).random(3000)
 
     def edge_blocks(size: int):
         for first in range(0, edges.shape[1], size):
-            yield edges[0, first : first + size], edges[1, first : first + size]
+            part = slice(first, first + size)
+            ends = (edges[0, part], edges[1, part])
+            yield (*ends, weight[part]) if weighted else ends
 
-    csr_on_disk(edge_blocks, 500, out, memory=60_000)
+    csr_on_disk(edge_blocks, 500, out, memory=60_000, weighted=weighted)
 
 
 def writes(
@@ -95,16 +98,20 @@ def test_killed_repeatedly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert files_of(tmp_path / "s") == files_of(tmp_path / "whole")
 
 
-def test_a_sort_killed_at_many_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    total = writes(lambda: sort(tmp_path / "whole"), None, lambda: None, monkeypatch)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_sort_killed_at_many_writes(
+    weighted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    total = writes(lambda: sort(tmp_path / "whole", weighted), None, lambda: None, monkeypatch)
     expected = files_of(tmp_path / "whole")
     edges = np.random.default_rng(1).integers(0, 500, (2, 3000))
     assert np.array_equal(
         np.load(tmp_path / "whole/indices.npy"), undirected(edges[0], edges[1], 500)[0][1]
     )
-    for at in range(1, total + 1, 7):
-        killed(lambda at=at: sort(tmp_path / f"s{at}"), at, monkeypatch)
-        sort(tmp_path / f"s{at}")
+    assert (tmp_path / "whole/weight.npy").is_file() == weighted
+    for at in range(1, total + 1, 12 if weighted else 7):
+        killed(lambda at=at: sort(tmp_path / f"s{at}", weighted), at, monkeypatch)
+        sort(tmp_path / f"s{at}", weighted)
         assert files_of(tmp_path / f"s{at}") == expected
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from helpers.store_graphs import make_store, small_graph
 
 from nfgnn.data import FeatureScaling, split
 from nfgnn.errors import UserError
@@ -203,6 +204,29 @@ def test_verification_reports_every_damaged_file(tmp_path: Path) -> None:
     _, damaged = verify_store(store.path)
     assert sorted(damaged) == ["nodes.npy", "terms.npy", "y.npy"]
     assert damaged["terms.npy"].startswith("block 0 of 1 is damaged")
+
+
+def test_a_flipped_bit_in_any_file_of_a_store_is_found(tmp_path: Path) -> None:
+    """Of a store with every part: sketches, ids, and a weighted graph for new nodes."""
+    data = small_graph(weighted=True)
+    data.node_ids = np.array([f"user {i}" for i in range(60)])
+    store = make_store(data, tmp_path / "s", rows="all", serve=True, sketch=5)
+    files = sorted(path.name for path in store.path.glob("*.npy"))
+    parts = {"sketch", "id_text", "id_start", "id_order", "indptr", "indices", "scale", "weight"}
+    assert {f"{part}.npy" for part in parts} < set(files)
+    rng = np.random.default_rng(0)
+    for name in files:
+        path = store.path / name
+        content = path.read_bytes()
+        for place in rng.integers(128, len(content), 4).tolist():
+            changed = bytearray(content)
+            changed[place] ^= 1 << int(rng.integers(8))
+            path.write_bytes(changed)
+            with pytest.raises(UserError, match=f"{name}: .* is damaged"):
+                Store.open(store.path)
+            assert set(verify_store(store.path)[1]) == {name}
+        path.write_bytes(content)
+    assert verify_store(store.path) == (1 + len(files), {})
 
 
 def test_opening_reads_a_small_part_of_the_terms(
