@@ -425,7 +425,8 @@ def _product(
 def _blocks(groups: RowGroups, long: bool, width: int, columns: int) -> tuple[int, int, int]:
     """Return rows per program, entries read at a time and warps.
 
-    Measured on an H200: see benchmarks/results/gpu_check.md and deep_network.md.
+    Measured on an H200: see benchmarks/results/gpu_check.md. For wide rows,
+    benchmarks/runs_at_once.py compares the alternatives.
     """
     if long:
         return 1, max(2, min(512, 4096 // columns)), 4
