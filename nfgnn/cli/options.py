@@ -163,6 +163,13 @@ def check_output_folder(folder: Path | None) -> None:
     """Refuse a folder that cannot be created, because a file is in the way."""
     if folder is None:
         return
+    # A path has lost the second slash of a URL.
+    scheme = folder.parts[0] if folder.parts else ""
+    if scheme.endswith(":") and len(scheme) > 2:
+        raise UserError(
+            f"cannot write {folder}: only stores are written to object storage; choose a local "
+            "--out, and copy the folder afterwards"
+        )
     for place in (folder, *folder.parents):
         if place.is_dir():
             return

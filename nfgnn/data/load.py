@@ -215,7 +215,7 @@ def held_bytes(source: str | Path, root: str | Path | None = None) -> int:
     Reading it takes more for a while. The result is 0 for other sources.
     """
     name = registered_name(source)
-    path = expand_user(source)
+    path = local_path(source)
     if name is None:
         is_file = path.suffix.lower() in _TENSOR_FILES and path.is_file()
         return path.stat().st_size if is_file else 0

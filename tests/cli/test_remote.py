@@ -65,6 +65,7 @@ def test_a_damaged_store_exits_with_status_2(call, s3: S3Server, tables: Path) -
         (("train", "s3://nowhere/graph"), "check the name of the bucket"),
         (("analyze", "s3://KEY:SECRET@bucket/graph"), "the URL contains a password"),
         (("verify", "s3://bucket/nothing"), "is not a store"),
+        (("train", "karate", "--out", "s3://bucket/run"), "choose a local --out"),
         (("precompute", "karate", "--out", "s3://nowhere/store"), "or create the bucket"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import sys
 import time
@@ -12,11 +13,14 @@ import pytest
 import torch
 from helpers.experiments import experiment
 from helpers.forked_python import start_python
+from helpers.s3_server import S3Server
 from helpers.small_stores import graph, small_store
 
 from nfgnn.cli import main
 from nfgnn.errors import UserError
+from nfgnn.store import Store
 from nfgnn.training import RunConfig, train_on_ray
+from nfgnn.training.executors.ray_train import _graph_of
 
 COMMAND = [
     "train",
@@ -40,6 +44,20 @@ def worker(mark: str) -> int | None:
             if b"RayTrainWorker" in title and mark.encode() in environment:
                 return int(folder.name)
     return None
+
+
+def test_workers_on_other_machines_copy_a_remote_store(
+    s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = small_store(tmp_path / "store", graph())
+    for file in local.path.iterdir():
+        s3.buckets["bucket"][f"for-workers/{file.name}"] = file.read_bytes()
+    shared = _graph_of(Store.open("s3://bucket/for-workers"))
+    shutil.rmtree(tmp_path / "store")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other-machine"))
+    copy = shared.data.rows
+    assert copy.path.is_relative_to(tmp_path / "other-machine")
+    assert copy.manifest == local.manifest
 
 
 def test_workers_of_which_one_is_killed_equal_one_process(

@@ -10,6 +10,7 @@ from nfgnn.errors import UserError
 from nfgnn.object_store import is_remote
 from nfgnn.progress import Progress
 from nfgnn.ray_cluster import ray_cluster
+from nfgnn.store import Store
 from nfgnn.training import inputs
 from nfgnn.training.distributed import ProcessGroup
 from nfgnn.training.executors.in_process import InProcess
@@ -60,10 +61,8 @@ def train_on_ray(
     scratch = folder.with_name(f".{folder.name}.ray")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    place = store.origin if is_remote(store.origin) else str(store.path.resolve())
-    graph = Graph.named(place)
     task = {
-        "experiment": replace(experiment, graph=graph),
+        "experiment": replace(experiment, graph=_graph_of(store)),
         "folder": str(folder),
         "scratch": str(scratch),
         "resume": resume,
@@ -87,6 +86,13 @@ def train_on_ray(
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return read_summary(folder)
+
+
+def _graph_of(store: Store) -> Graph:
+    """Return a store as workers on other machines open it."""
+    if is_remote(store.origin):
+        return Graph.named(store.origin)
+    return Graph.named(str(store.path.resolve()))
 
 
 def _work(task: Mapping[str, Any]) -> None:
