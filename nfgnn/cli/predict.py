@@ -28,8 +28,8 @@ def predict(
         str | None,
         typer.Argument(
             metavar="DATASET",
-            help="Graph to predict on: registered data set, file, folder or store. Default: the "
-            "graph of the run.",
+            help="Graph to predict on: registered data set, or path or URL of a file, folder or "
+            "store. Default: the graph of the run.",
             callback=options.validate_dataset,
             autocompletion=options.DATASETS.complete,
         ),

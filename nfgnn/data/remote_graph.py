@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from nfgnn.data.paths import cache_folder
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, writing
 from nfgnn.files import empty, expand_user, locked, safe_name
 from nfgnn.object_store import RemoteFile, RemoteFolder, is_remote
 from nfgnn.progress import Progress
@@ -71,7 +71,8 @@ def _fetch(remote: RemoteFolder, files: list[RemoteFile], url: str, names: dict[
     versions = _versions(remote, files)
     text = "\n".join([url, *versions])
     folder = cache_folder() / "graphs" / hashlib.sha256(text.encode()).hexdigest()[:32]
-    with locked(folder, f"another process is copying {url}: wait for it", wait=True):
+    busy = f"another process is copying {url}: wait for it"
+    with writing(folder), locked(folder, busy, wait=True):
         missing = [file for file in files if not (folder / names[file.name]).is_file()]
         if not missing:
             return folder

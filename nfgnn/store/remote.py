@@ -17,7 +17,7 @@ from typing import BinaryIO
 import numpy as np
 
 from nfgnn.data import cache_folder
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, writing
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_write, locked
 from nfgnn.object_store import RemoteFolder, is_remote
@@ -48,7 +48,8 @@ def fetch_store(url: str, again: bool = False) -> Path:
     text = remote.read(FILE)
     manifest = Manifest.parse(text, remote.join(FILE))
     folder = _copy_folder(text)
-    with locked(folder, f"another process is copying {url}: wait for it", wait=True):
+    busy = f"another process is copying {url}: wait for it"
+    with writing(folder), locked(folder, busy, wait=True):
         if again:
             (folder / FILE).unlink(missing_ok=True)
         if not (folder / FILE).is_file():

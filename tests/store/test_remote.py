@@ -1,6 +1,8 @@
 """A remote store holds the bytes of the local one, survives kills, and reveals damage."""
 
+import errno
 import json
+import os
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -135,6 +137,22 @@ def test_a_missing_file_is_found(s3: S3Server, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"mine/y\.npy: does not exist; check the bucket"):
         Store.open(URL)
     assert verify_store(URL) == (4, {"y.npy": "is missing; upload the store again"})
+
+
+def test_a_full_disk_is_reported_and_the_copy_resumes(
+    s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = small_store(tmp_path / "local", graph())
+    upload(s3, local)
+
+    def full(path: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("nfgnn.object_store.sync_file", full)
+        with pytest.raises(UserError, match=r"cache/nfgnn/stores/\w+: no space is left"):
+            Store.open(URL)
+    assert contents(Store.open(URL).path) == contents(local.path)
 
 
 def test_a_manifest_cannot_name_other_files(s3: S3Server, tmp_path: Path) -> None:
