@@ -67,7 +67,7 @@ class StorePredictor:
         >>> predictor.predict([node])[0].predicted                        # doctest: +SKIP
     """
 
-    def __init__(self, classifier: NodeClassifier, store: Store, tolerance: float = 1e-9) -> None:
+    def __init__(self, classifier: NodeClassifier, store: Store, tolerance: float = 1e-10) -> None:
         self.classifier = classifier
         self.store = store
         self.tolerance = tolerance
@@ -86,7 +86,7 @@ class StorePredictor:
         store: str | Path,
         seed: int | None = None,
         device: str = "auto",
-        tolerance: float = 1e-9,
+        tolerance: float = 1e-10,
     ) -> "StorePredictor":
         """Open a run folder and a store.
 

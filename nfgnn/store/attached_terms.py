@@ -47,7 +47,7 @@ def attached_terms(
     basis: Basis,
     K: int,
     lambda_max: float = 2.0,
-    tolerance: float = 1e-9,
+    tolerance: float = 1e-10,
 ) -> Tensor:
     r"""Return the rows of new nodes in the terms :math:`p_k(\tilde L) X` of the extended graph.
 

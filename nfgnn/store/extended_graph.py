@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from nfgnn.store.new_node_terms import NewNodes
-from nfgnn.store.stored_graph import Neighbours, StoredGraph
+from nfgnn.store.stored_graph import StoredGraph
 
 
 class ExtendedGraph:
@@ -67,27 +67,18 @@ class ExtendedGraph:
             scale[changed] = self._attached_scale[place[changed]]
         return scale
 
-    def num_edges(self, nodes: np.ndarray) -> np.ndarray:
-        """Return the numbers of edges of some nodes, without those to new nodes."""
-        count = np.zeros(len(nodes), dtype=np.int64)
-        existing = nodes < self.num_existing
-        old = nodes[existing]
-        count[existing] = self.graph.indptr[old + 1] - self.graph.indptr[old]
-        return count
+    def added_entries(self) -> sparse.csr_array:
+        r"""Return the entries of Â in the rows and columns of new nodes.
 
-    def neighbours(self, nodes: np.ndarray) -> Neighbours:
-        """Return all edges of some nodes, those of the existing graph first."""
-        existing = np.flatnonzero(nodes < self.num_existing)
-        old = self.graph.neighbours(nodes[existing])
-        first = np.searchsorted(self._source, nodes)
-        counts = np.searchsorted(self._source, nodes, side="right") - first
-        row = np.repeat(np.arange(len(nodes)), counts)
-        entry = np.arange(len(row)) + np.repeat(first - np.cumsum(counts) + counts, counts)
-        return Neighbours(
-            np.concatenate([existing[old.row], row]),
-            np.concatenate([old.target, self._target[entry]]),
-            np.concatenate([old.weight, self._weight[entry]]),
-        )
+        The matrix has a row for every new node, and then one for every attached node.
+        """
+        n = self.num_existing
+        m = len(self._new_scale)
+        inner = (self._source >= n) & (self._target >= n)
+        ends = (self._source[inner] - n, self._target[inner] - n)
+        values = self._weight[inner] * self._new_scale[ends[0]] * self._new_scale[ends[1]]
+        between = sparse.csr_array((values, ends), (m, m))
+        return sparse.block_array([[between, self.edges.T], [self.edges, None]]).tocsr()
 
 
 def _inverse_root(degree: np.ndarray) -> np.ndarray:

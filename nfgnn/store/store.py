@@ -223,7 +223,7 @@ class Store:
         arrays = tuple(self.parts[name] for name in parts.columns)
         return RowsWithParts(self.rows, arrays, self.manifest.dtype)
 
-    def attach(self, new: NewNodes, tolerance: float = 1e-9) -> Tensor:
+    def attach(self, new: NewNodes, tolerance: float = 1e-10) -> Tensor:
         """Return the rows of new nodes in the extended graph, ``[m, K + 1, num_features]``.
 
         Only the neighbourhood of the new nodes is read. The store does not change.

@@ -49,20 +49,35 @@ class StoredGraph:
     def num_nodes(self) -> int:
         return len(self.scale)
 
-    def neighbours(self, nodes: np.ndarray) -> Neighbours:
-        """Return all entries of some rows, self-loops included."""
+    def num_entries(self, nodes: np.ndarray) -> np.ndarray:
+        """Return the numbers of entries of some rows."""
+        counts: np.ndarray = self.indptr[nodes + 1] - self.indptr[nodes]
+        return counts
+
+    def rows(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return some rows of the adjacency matrix, self-loops included.
+
+        Returns:
+            The numbers of their entries; the neighbours, row by row; and the weights in float64,
+            ``None`` for ones.
+        """
         first = self.indptr[nodes]
         counts = self.indptr[nodes + 1] - first
         if len(nodes) and (counts.min() < 0 or int((first + counts).max()) > len(self.indices)):
             raise self._damaged("indptr")
-        row = np.repeat(np.arange(len(nodes)), counts)
-        entry = np.arange(len(row)) + np.repeat(first - np.cumsum(counts) + counts, counts)
-        target = self.indices[entry].astype(np.int64)
+        entry = np.repeat(first - np.cumsum(counts) + counts, counts)
+        entry += np.arange(len(entry))
+        target = self.indices[entry]
         if len(target) and (target.min() < 0 or target.max() >= self.num_nodes):
             raise self._damaged("indices")
-        if self.weight is None:
-            return Neighbours(row, target, np.ones(len(row)))
-        return Neighbours(row, target, self.weight[entry])
+        return counts, target, None if self.weight is None else self.weight[entry]
+
+    def neighbours(self, nodes: np.ndarray) -> Neighbours:
+        """Return all entries of some rows, self-loops included."""
+        counts, target, weight = self.rows(nodes)
+        row = np.repeat(np.arange(len(nodes)), counts)
+        weight = np.ones(len(row)) if weight is None else weight
+        return Neighbours(row, target.astype(np.int64), weight)
 
     def degree(self, nodes: np.ndarray) -> np.ndarray:
         """Return the weighted degrees, self-loops included."""
