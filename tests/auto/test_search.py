@@ -15,11 +15,12 @@ from nfgnn.auto.auto import AutoTask, search_graph, suitable_entries
 from nfgnn.auto.budget import Budget
 from nfgnn.auto.portfolio import PortfolioEntry, load_portfolio
 from nfgnn.auto.result import FEATURES, LINKS
-from nfgnn.auto.search import SearchOutcome
+from nfgnn.auto.search import Executors, Search, SearchOutcome
+from nfgnn.auto.validation import validation_splits
 from nfgnn.data import load_dataset, split
 from nfgnn.errors import UserError
 from nfgnn.progress import Progress
-from nfgnn.training import METRICS, Graph
+from nfgnn.training import METRICS, Graph, InProcess, TimeLimit
 
 PORTFOLIO = """
 [[configuration]]
@@ -150,6 +151,63 @@ def test_a_training_that_is_cut_is_a_run_with_fewer_epochs(tmp_path: Path) -> No
     assert again.history_.epochs == epochs
     expected = again.predict_proba(data)[data.val_mask]
     torch.testing.assert_close(best.probabilities[0], expected)
+
+
+ENDLESS = """
+[[configuration]]
+model = "GCN"
+epochs = 5
+[[configuration]]
+model = "NFNet"
+hidden_channels = 128
+num_layers = 2
+epochs = 100000
+patience = 100000
+"""
+
+
+def test_cheaper_forms_take_the_place_of_what_takes_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nfgnn.auto.search.COSTLY_SHARE", 0.0)
+    work = tmp_path / "work"
+    work.mkdir()
+    first = unfinished_search(tmp_path, work)
+    for entry in first.entries[:2]:
+        first._train([(entry.config, 0)], longest=0.2)
+    first._try_cheaper_forms(0.2)
+    settings = [entry.config.settings() for entry in first.entries]
+    assert [s.get("num_layers") for s in settings[1:]] == [2, 2, 4]
+    assert [s["hidden_channels"] for s in settings[1:]] == [128, 64, 64]
+    assert first.entries[1] not in first._promising()
+    assert all(first._record(entry.config, 0) for entry in first.entries)
+    # A resumed search repeats the decision, whatever its clock says.
+    monkeypatch.setattr("nfgnn.auto.search.COSTLY_SHARE", 1.0)
+    again = unfinished_search(tmp_path, work)
+    again._try_cheaper_forms(0.2)
+    assert again.entries == first.entries
+
+
+def unfinished_search(folder: Path, work: Path) -> Search:
+    """Return a search with an endless training, before its first step."""
+    (folder / "endless.toml").write_text(ENDLESS)
+    graph = Graph.of(load_dataset("karate"))
+    metric = METRICS["accuracy"]
+    limit = TimeLimit()
+    executor = InProcess(single_thread=True, limit=limit)
+    search = Search(
+        validation_splits(graph, "stratified", 0, metric),
+        metric,
+        suitable_entries(load_portfolio(folder / "endless.toml"), graph, metric),
+        Budget(1000.0, None),
+        work,
+        Executors(executor, executor, limit),
+        Progress(quiet=True),
+        0,
+        "cpu",
+    )
+    search.runs.open()
+    return search
 
 
 def test_graphs_without_features_or_edges_leave_out_a_family() -> None:
