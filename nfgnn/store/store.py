@@ -386,8 +386,16 @@ class Store:
             )
         if name == "id_start" or name == "indptr":
             other = "id_text" if name == "id_start" else "indices"
-            if array[0] != 0 or array[-1] != len(self._map(other)):
+            fits = array[0] == 0 and array[-1] == len(self._map(other))
+            if not fits or bool((array[1:] < array[:-1]).any()):
                 raise UserError(f"{self._file(name)}: does not fit {other}.npy; {_REMEDY}")
+        if name == "id_order" and (array.min() < 0 or array.max() >= len(array)):
+            raise UserError(f"{self._file(name)}: does not hold rows of the store; {_REMEDY}")
+        is_size = name in ("scale", "weight") and len(array) > 0
+        if is_size and not (array.min() >= 0 and np.isfinite(array.max())):
+            raise UserError(
+                f"{self._file(name)}: has values that are negative or not finite; {_REMEDY}"
+            )
         if name == "nodes":
             inside = array[0] >= 0 and array[-1] < manifest.num_nodes
             if not inside or bool((array[1:] <= array[:-1]).any()):

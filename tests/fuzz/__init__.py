@@ -15,6 +15,7 @@ repeats it.
 | `text_mutations`, `array_mutations` | well-formed files with hostile content |
 | `mutate` | the choice of a mutation that fits a file |
 | `seals` | checksums that are written anew, or removed, after a mutation |
+| `requests` | hostile requests to the server, and what must hold of its answers |
 | `actions` | what a case does with its input |
 | `oracles` | what must hold if an input is accepted |
 | `targets` | the pairs of a format and a command |

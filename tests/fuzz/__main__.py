@@ -26,13 +26,14 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=200, help="number of cases of each seed")
     parser.add_argument("--seed", type=int, nargs="+", default=[0], help="seeds of the cases")
     parser.add_argument("--seconds", type=float, default=math.inf, help="start no case after")
+    parser.add_argument("--only", default="", help="only formats that contain this text")
     parser.add_argument("--case", help="repeat the case with this id and print everything")
     parser.add_argument("--result", type=Path, help="Markdown file for the summary")
     parser.add_argument("--machine", default=f"{os.cpu_count()} cores", help="for the summary")
     options = parser.parse_args()
     _bound_memory()
     torch.set_num_threads(1)  # a fork has only the thread that calls it
-    with Campaign.open() as campaign:
+    with Campaign.open(options.only) as campaign:
         if options.case:
             return _repeat(campaign, options.case)
         start = time.perf_counter()

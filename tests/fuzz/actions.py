@@ -21,6 +21,7 @@ from nfgnn import AutoNodeClassifier, NodeClassifier, load_dataset, split
 from nfgnn.cli import main
 from nfgnn.data import open_large, published
 from nfgnn.paper.search.results import SearchResults
+from nfgnn.serving import NewNode, StorePredictor
 from nfgnn.store import Store
 from nfgnn.training import Records, load_run, merge_records, read_summary
 
@@ -37,6 +38,7 @@ from .oracles import (
     table_problems,
 )
 from .place import Place
+from .requests import request_problems
 from .samples import FAST
 
 _DIFFERENT = {
@@ -148,6 +150,23 @@ def open_store(place: Place, arguments: list[str]) -> Result:
     content = [data.y, data.node_ids, data.class_names, rows, store.manifest]
     problems = [] if bool(rows.isfinite().all()) else ["the terms are not finite"]
     return problems, hashlib.sha256(repr([_plain(part) for part in content]).encode()).hexdigest()
+
+
+def predict_new_nodes(place: Place, arguments: list[str]) -> Result:
+    """Open a store as the server does, and predict nodes that are attached to several ids."""
+    run = samples_folder() / "served-run" / "run"
+    predictor = StorePredictor.open(run, place.input / "store", device="cpu")
+    nodes = [NewNode([0.5] * 5, [f"é{i}", f"é{59 - i}"]) for i in range(30)]
+    found = [predictor.predict([node])[0] for node in nodes]
+    shares = torch.tensor([list(prediction.probabilities.values()) for prediction in found])
+    return probability_problems(shares), _plain(shares)
+
+
+def answer_request(place: Place, arguments: list[str]) -> Result:
+    """Send a hostile request to a server, which must answer a proper one afterwards."""
+    folder = samples_folder()
+    predictor = StorePredictor.open(folder / "served-run" / "run", folder / "served" / "store")
+    return request_problems(predictor, random.Random(arguments[0])), None
 
 
 def load_model(place: Place, arguments: list[str]) -> Result:

@@ -36,26 +36,30 @@ class CaseResult:
 class Campaign:
     """Samples, targets, and the cases of one or several seeds. Use :meth:`open`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, only: str = "") -> None:
         self.folder = folder
         self.samples = folder / "samples" / SETS[0]
-        self.targets = all_targets(self.samples)
+        self.targets = [target for target in all_targets(self.samples) if only in target.format]
         self._weights = [target.weight for target in self.targets]
         self._expected: dict[int, object] = {}
         self._base_bytes = _resident_bytes()
 
     @classmethod
     @contextmanager
-    def open(cls) -> Iterator["Campaign"]:
-        """Write the samples to a temporary folder, which is removed at the end."""
+    def open(cls, only: str = "") -> Iterator["Campaign"]:
+        """Write the samples to a temporary folder, which is removed at the end.
+
+        Args:
+            only: text that the format of a target must contain.
+        """
         with tempfile.TemporaryDirectory(prefix="nfgnn-fuzz-", dir=_fast_folder()) as name:
             folder = Path(name)
-            _write_samples(folder)
+            _write_samples(folder, only)
             os.environ["FUZZ_SAMPLES"] = str(folder / "samples" / SETS[0])
             before = snapshot(folder / "samples")
             gc.collect()
             gc.freeze()  # so that a child that collects garbage does not copy the parent's pages
-            yield cls(folder)
+            yield cls(folder, only)
             if snapshot(folder / "samples") != before:
                 raise RuntimeError("a case has changed the samples, which commands only read")
 
@@ -133,13 +137,13 @@ def bugs(results: list[CaseResult]) -> list[CaseResult]:
     return [result for result in results if result.outcome in BUGS]
 
 
-def _write_samples(folder: Path) -> None:
+def _write_samples(folder: Path, only: str) -> None:
     """Write the samples in a child, so that this process starts no threads before it forks."""
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            write_samples(folder / "samples")
+            write_samples(folder / "samples", only)
             status = 0
         except BaseException:
             traceback.print_exc()

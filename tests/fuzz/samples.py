@@ -44,8 +44,8 @@ RAW = (
 FAST = ("--set", "epochs=2", "--set", "K=2", "--set", "hidden_channels=4")
 
 
-def write_samples(folder: Path) -> None:
-    """Write both sets."""
+def write_samples(folder: Path, only: str = "") -> None:
+    """Write both sets, or the part of them that the targets of serving need."""
     # Recorded times would make the files, and with them the cases, differ between campaigns.
     ticks = count()
     time.perf_counter = lambda: float(next(ticks))
@@ -53,7 +53,13 @@ def write_samples(folder: Path) -> None:
         place = folder / name
         place.mkdir(parents=True)
         os.chdir(place)
-        _write_set(place, seed)
+        if only.startswith("served"):
+            data = mixed_graph(60, 3, degree=4, num_features=5, seed=seed)
+            _write_graphs(place, data)
+            _write_new_nodes(place / "new-nodes", data)
+            _write_served_store(place)
+        else:
+            _write_set(place, seed)
 
 
 def published_hashes(folder: Path) -> dict[str, tuple[str, int]]:
@@ -93,6 +99,7 @@ def _write_set(place: Path, seed: int) -> None:
     shutil.copyfile(place / "records" / "runs.parquet", place / "results" / "records.parquet")
     _write_model(place, data)
     _write_search_results(place / "search" / "search.parquet")
+    _write_served_store(place)
     _write_foreign_files(place)
 
 
@@ -138,6 +145,25 @@ def _write_new_nodes(folder: Path, data: Data) -> None:
     rows = [f"new{i}," + ",".join("0.5" for _ in range(data.num_features)) for i in range(2)]
     (folder / "nodes.csv").write_text("\n".join([f"id,{names}", *rows]) + "\n")
     (folder / "edges.csv").write_text("source,target,weight\nnew0,1,1\nnew0,new1,2\nnew1,5,0.5\n")
+
+
+def _write_served_store(place: Path) -> None:
+    """Write a store with a weighted graph and text ids, a run on it, and new nodes."""
+    graph = place / "named" / "graph"
+    graph.mkdir(parents=True)
+    nodes = (place / "csv" / "graph" / "nodes.csv").read_text().splitlines()
+    edges = (place / "csv" / "graph" / "edges.csv").read_text().splitlines()
+    named = [f"é{line}" for line in nodes[1:]]
+    (graph / "nodes.csv").write_text("\n".join([nodes[0], *named]) + "\n")
+    ends = [line.split(",")[:2] for line in edges[1:]]
+    rows = [f"é{a},é{b},{1 + i % 3}" for i, (a, b) in enumerate(ends)]
+    (graph / "edges.csv").write_text("\n".join(["source,target,weight", *rows]) + "\n")
+    _run("precompute", str(graph), "--K", "2", "--serve", "--out", "served/store", "--json")
+    _run("train", "served/store", "--runs", "1", *FAST[:2], "--out", "served-run/run", "--json")
+    added = place / "named-nodes"
+    shutil.copytree(place / "new-nodes", added)
+    table = (added / "edges.csv").read_text().replace(",1,", ",é1,").replace(",5,", ",é5,")
+    (added / "edges.csv").write_text(table)
 
 
 def _write_model(place: Path, data: Data) -> None:

@@ -1,10 +1,13 @@
 """Write checksums anew after a mutation, as a careful attacker would."""
 
+import contextlib
 import hashlib
 import json
 from pathlib import Path
 
 from nfgnn.checksums import SUMS, write_checksums
+from nfgnn.errors import UserError
+from nfgnn.store.file_format import file_checksums
 
 
 def seal_folder(folder: Path) -> None:
@@ -38,6 +41,25 @@ def seal_store(folder: Path) -> None:
         path.write_text(json.dumps({**content, "checksum": digest}))
     except (ValueError, AttributeError, OSError, RecursionError):
         return  # the mutation has left no JSON object
+
+
+def seal_store_files(folder: Path) -> None:
+    """Write the checksums of all files of a store anew."""
+    path = folder / "manifest.json"
+    try:
+        manifest = json.loads(path.read_text())
+        checksums = manifest["checksums"]
+        for name in checksums:
+            rows = manifest["block_rows"] if name in ("terms", "sketch") else None
+            with contextlib.suppress(UserError, OSError, ValueError, MemoryError):
+                file = folder / f"{name}.npy"
+                if file.is_file():  # not a pipe or a device
+                    checksums[name] = file_checksums(file, rows)
+        manifest.pop("samples", None)
+        path.write_text(json.dumps(manifest))
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        return  # the mutation has left no manifest
+    seal_store(folder)
 
 
 def remove_seals(folder: Path) -> None:

@@ -17,7 +17,7 @@ from .hostile_values import file_name, hostile_number, hostile_text
 from .mutate import mutate_file
 from .place import Place
 from .samples import FAST, RAW, published_hashes
-from .seals import remove_seals, seal_folder, seal_store
+from .seals import remove_seals, seal_folder, seal_store, seal_store_files
 
 NO_PERMISSION = "no permission"
 
@@ -187,6 +187,18 @@ class OptionTarget(Target):
 
 
 @dataclass(frozen=True)
+class RequestTarget(Target):
+    """A client sends something to the server."""
+
+    def prepare(self, rng: random.Random, place: Place, samples: Path) -> Prepared:
+        seed = str(rng.randrange(2**32))
+        return Prepared(f"request {seed}", [], [seed])
+
+    def prepare_sample(self, place: Place, samples: Path) -> None:
+        raise NotImplementedError("a request has no unchanged value")
+
+
+@dataclass(frozen=True)
 class EnvironmentTarget(Target):
     """An environment variable has a hostile value."""
 
@@ -237,6 +249,7 @@ def all_targets(samples: Path) -> list[Target]:
         *_run_targets(),
         *_search_targets(),
         *_store_targets(),
+        *_serving_targets(),
         *_record_targets(),
         *_option_targets(),
         *_surrounding_targets(),
@@ -450,6 +463,36 @@ def _store_targets() -> list[Target]:
     targets.append(
         FileTarget("store", "precompute", action, 2, writes_input=True, sample="store/store")
     )
+    return targets
+
+
+def _serving_targets() -> list[Target]:
+    """The store of a server, with its graph and ids, and the requests of clients."""
+    extends = ("SAMPLES/served-run/run", "SAMPLES/named-nodes", "--extends", "INPUT/store")
+    every = {
+        "StorePredictor": (actions.predict_new_nodes, 3),
+        "predict --extends": (predictions(*extends), 1),
+        "verify": (command("verify", "INPUT/store", "--json"), 1),
+    }
+    targets: list[Target] = []
+    for name, (action, weight) in every.items():
+        for state, before, after in (
+            ("served store", None, None),
+            ("served store, resealed", None, seal_store_files),
+            ("served store, old", remove_seals, None),
+        ):
+            target = FileTarget(
+                state,
+                name,
+                action,
+                weight,
+                protected=state == "served store",
+                sample="served/store",
+                before=before,
+                after=after,
+            )
+            targets.append(target)
+    targets.append(RequestTarget("served request", "serve", actions.answer_request, 9))
     return targets
 
 

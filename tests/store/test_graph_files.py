@@ -1,0 +1,57 @@
+"""Files of a graph and of ids that are damaged, but fit their checksums, are refused."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fuzz.seals import seal_store_files
+from helpers.command_line import main_status
+from helpers.serving_graphs import write_people
+
+from nfgnn.errors import UserError
+from nfgnn.store import Store
+
+
+@pytest.fixture(scope="module")
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store with a graph and text ids."""
+    folder = tmp_path_factory.mktemp("graph-files")
+    write_people(folder / "people", np.arange(40))
+    command = ("precompute", str(folder / "people"), "--out", str(folder / "store"))
+    assert main_status(*command, "--K", "2", "--serve", "--device", "cpu") == 0
+    return folder / "store"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("indptr", 10**6, "does not fit indices.npy"),
+        ("indptr", -1, "does not fit indices.npy"),
+        ("id_start", 10**6, "does not fit id_text.npy"),
+        ("id_order", 40, "does not hold rows of the store"),
+        ("id_order", -1, "does not hold rows of the store"),
+        ("scale", np.nan, "negative or not finite"),
+        ("scale", np.inf, "negative or not finite"),
+        ("scale", -1.0, "negative or not finite"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(
+    name: str, value: float, message: str, intact: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(intact, store)
+    array = np.load(store / f"{name}.npy")
+    array[5] = value
+    np.save(store / f"{name}.npy", array)
+    seal_store_files(store)
+    with pytest.raises(UserError, match=message) as refused:
+        Store.open(store)
+    assert str(store / f"{name}.npy") in str(refused.value)
+
+
+def test_new_checksums_alone_change_nothing(intact: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(intact, store)
+    seal_store_files(store)
+    assert Store.open(store).graph.num_nodes == 40
