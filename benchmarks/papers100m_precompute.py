@@ -93,7 +93,7 @@ def report(args: argparse.Namespace, answer: dict, measured: dict[str, float]) -
         )
     lines.append(f"| processor time: s | | {measured['processor']:.0f} | |")
     for stage, seconds in answer["stages"].items():
-        lines.append(f"| of it {stage}: s | | {seconds:.1f} | |")
+        lines.append(f"| stage, {stage}: s | | {seconds:.1f} | |")
     return lines
 
 
