@@ -5,12 +5,13 @@
     python benchmarks/auto_evaluation.py runs/auto --root DATA --methods defaults --device cuda
     python benchmarks/auto_evaluation.py runs/auto --table results
 
-The first command selects a portfolio per graph from the records of all other graphs. The second
-one compares `auto` with `tune`, the presets and the defaults of all models; every process has two
-cores of its own. It starts nothing that may exceed the time limit, and the same command continues
-from the records in the folder. The last one writes `auto.md`, `auto.csv` and
-`figures/auto_budget.*`. Results of an earlier `auto.csv` stay unless the folder has newer ones of
-the same graph, protocol, seed, method and budget.
+The first command selects a portfolio per graph from the records of all other graphs. The second one
+compares `auto` with `tune`, the presets and the defaults of all models; every process has two cores
+of its own. Two such commands at the same time would use the same cores: start one with more
+workers, or divide the cores with `taskset`. It starts nothing that may exceed the time limit, and
+the same command continues from the records in the folder. The last one writes `auto.md`, `auto.csv`
+and `figures/auto_budget.*`. Results of an earlier `auto.csv` stay unless the folder has newer ones
+of the same graph, protocol, seed, method and budget.
 """
 
 import argparse
