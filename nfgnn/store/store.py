@@ -391,6 +391,8 @@ class Store:
                 raise UserError(f"{self._file(name)}: does not fit {other}.npy; {_REMEDY}")
         if name == "id_order" and (array.min() < 0 or array.max() >= len(array)):
             raise UserError(f"{self._file(name)}: does not hold rows of the store; {_REMEDY}")
+        if name == "weight" and len(array) != len(self._map("indices")):
+            raise UserError(f"{self._file(name)}: does not fit indices.npy; {_REMEDY}")
         is_size = name in ("scale", "weight") and len(array) > 0
         if is_size and not (array.min() >= 0 and np.isfinite(array.max())):
             raise UserError(

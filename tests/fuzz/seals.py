@@ -46,6 +46,8 @@ def seal_store(folder: Path) -> None:
 def seal_store_files(folder: Path) -> None:
     """Write the checksums of all files of a store anew."""
     path = folder / "manifest.json"
+    if not path.is_file():
+        return
     try:
         manifest = json.loads(path.read_text())
         checksums = manifest["checksums"]

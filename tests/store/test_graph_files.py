@@ -8,6 +8,7 @@ import pytest
 from fuzz.seals import seal_store_files
 from helpers.command_line import main_status
 from helpers.serving_graphs import write_people
+from helpers.store_graphs import make_store, small_graph
 
 from nfgnn.errors import UserError
 from nfgnn.store import Store
@@ -48,6 +49,14 @@ def test_values_that_do_not_fit_are_refused(
     with pytest.raises(UserError, match=message) as refused:
         Store.open(store)
     assert str(store / f"{name}.npy") in str(refused.value)
+
+
+def test_weights_of_another_length_are_refused(tmp_path: Path) -> None:
+    store = make_store(small_graph(weighted=True), tmp_path / "store", rows="all", serve=True)
+    np.save(store.path / "weight.npy", np.ones(7))
+    seal_store_files(store.path)
+    with pytest.raises(UserError, match=r"weight\.npy: does not fit indices\.npy"):
+        Store.open(store.path)
 
 
 def test_new_checksums_alone_change_nothing(intact: Path, tmp_path: Path) -> None:
