@@ -153,7 +153,13 @@ def _reached(families: dict[str, LeaderboardEntry], metric: Metric) -> str:
         if family in families:
             entry = families[family]
             parts.append(f"{words} {metric.shown(entry.validation.value, 1)} ({entry.name})")
-    return f"The best scores on validation nodes are: {_joined(parts)}."
+    text = f"The best scores on validation nodes are: {_joined(parts)}."
+    if len({entry.splits for entry in families.values()}) > 1:
+        text += (
+            " They are means over different numbers of splits; the comparisons that follow use "
+            "the splits that both models were trained on."
+        )
+    return text
 
 
 def _joined(parts: list[str]) -> str:
@@ -184,9 +190,9 @@ def _contribution(
     change = f"loses {size} against" if value < 0 else f"gains {size} over"
     numbers = (
         f"the best model that uses them, {comparison.first}, {change} the best one that ignores "
-        f"them, {comparison.second} (95 % interval of the gain {shown_difference(low, metric)} to "
-        f"{shown_difference(high, metric)}; confidence that the {what} help "
-        f"{shown_confidence(comparison.confidence)})."
+        f"them, {comparison.second}, after a correction for choosing the best (95 % interval of "
+        f"the gain {shown_difference(low, metric)} to {shown_difference(high, metric)}; confidence "
+        f"that the {what} help {shown_confidence(comparison.confidence)})."
     )
     if low > 0 and not is_same_model:
         return (

@@ -285,6 +285,19 @@ def test_entries_with_fewer_splits_are_compared_on_common_ones() -> None:
     assert comparison.difference == pytest.approx(expected)
 
 
+def test_scores_over_different_numbers_of_splits_are_marked() -> None:
+    y = labels(200)
+    scored = ScoredNodes((torch.arange(200),) * 2, (y, y), len(CLASSES))
+    rows = [predicted(y, 0.8, seed) for seed in range(4)]
+    same = {"MLP": (FEATURES, rows[:2]), "GCN": (BOTH, rows[2:])}
+    fewer = {"MLP": (FEATURES, rows[:2]), "GCN": (BOTH, rows[2:3])}
+    marks = []
+    for models in (same, fewer):
+        text = " ".join(graph_value(validation(models, scored), ring(200), y, CLASSES).sentences)
+        marks.append("means over different numbers of splits" in text)
+    assert marks == [False, True]
+
+
 def test_graph_without_edges_has_no_intervals() -> None:
     scored = one_split(40)
     models = {"MLP": (FEATURES, [predicted(scored.labels[0], 0.9, 0)])}
