@@ -19,7 +19,8 @@ from nfgnn.auto.leaderboard import build_leaderboard
 from nfgnn.auto.portfolio import PortfolioEntry, load_portfolio
 from nfgnn.auto.result import BOTH, FEATURES, LINKS, AutoResult
 from nfgnn.auto.run_files import PRESET, AutoFolder, finished_result
-from nfgnn.auto.search import Executors, Search, SearchOutcome
+from nfgnn.auto.search import Search, SearchOutcome
+from nfgnn.auto.trained_entries import Executors
 from nfgnn.auto.validation import ValidationSplits, validation_splits
 from nfgnn.errors import UserError
 from nfgnn.progress import Progress

@@ -15,7 +15,8 @@ from nfgnn.auto.auto import AutoTask, search_graph, suitable_entries
 from nfgnn.auto.budget import Budget
 from nfgnn.auto.portfolio import PortfolioEntry, load_portfolio
 from nfgnn.auto.result import FEATURES, LINKS
-from nfgnn.auto.search import Executors, Search, SearchOutcome
+from nfgnn.auto.search import Search, SearchOutcome
+from nfgnn.auto.trained_entries import Executors
 from nfgnn.auto.validation import validation_splits
 from nfgnn.data import load_dataset, split
 from nfgnn.errors import UserError
@@ -174,13 +175,13 @@ def test_cheaper_forms_take_the_place_of_what_takes_too_long(
     work.mkdir()
     first = unfinished_search(tmp_path, work)
     for entry in first.entries[:2]:
-        first._train([(entry.config, 0)], longest=0.2)
+        first.trained.train([(entry.config, 0)], longest=0.2)
     first._try_cheaper_forms(0.2)
     settings = [entry.config.settings() for entry in first.entries]
     assert [s.get("num_layers") for s in settings[1:]] == [2, 2, 4]
     assert [s["hidden_channels"] for s in settings[1:]] == [128, 64, 64]
     assert first.entries[1] not in first._promising()
-    assert all(first._record(entry.config, 0) for entry in first.entries)
+    assert all(first.trained.record(entry.config, 0) for entry in first.entries)
     # A resumed search repeats the decision, whatever its clock says.
     monkeypatch.setattr("nfgnn.auto.search.COSTLY_SHARE", 1.0)
     again = unfinished_search(tmp_path, work)
@@ -206,7 +207,7 @@ def unfinished_search(folder: Path, work: Path) -> Search:
         0,
         "cpu",
     )
-    search.runs.open()
+    search.trained.runs.open()
     return search
 
 
