@@ -7,8 +7,8 @@ each in bounded memory, write it:
 2. *scatter* both directions of every edge into the bucket of its row, as the key row · n + column;
 3. *sort* one bucket after the other, drop duplicates, and append the columns to the result.
 
-Weights travel with the keys. Their sign tells the direction in which an edge was listed, because
-the weights of both directions are averaged.
+Weights are sorted together with the keys. The sign of a weight encodes the direction in which its
+edge was listed, because the weights of both directions are averaged.
 
 After every block and every bucket a small file records the progress. Work that was interrupted
 resumes there, and later writes go to the same places again. The keys take 8 bytes per directed edge

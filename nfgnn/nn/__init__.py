@@ -5,13 +5,13 @@
 :class:`NodeModel` is the contract between models and trainers.
 """
 
+from nfgnn.nn.batch_norm import RunningStatistics
 from nfgnn.nn.conv import OPERATORS, NFConv, PolyConv, SpectralConv
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.gates import GATES, Gate
 from nfgnn.nn.head_gates import HEAD_GATES, HeadGate
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.node_model import NodeModel, as_node_model, has_weights_per_node
-from nfgnn.nn.residual_block import RunningStatistics
 from nfgnn.nn.term_attention import TermAttention
 
 # isort: split

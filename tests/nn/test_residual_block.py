@@ -8,12 +8,10 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
 from nfgnn.kernels.dropout_mask import kept_values
-from nfgnn.nn import residual_block
+from nfgnn.nn.batch_norm import RunningStatistics, batch_norm
 from nfgnn.nn.residual_block import (
     DropoutStream,
-    RunningStatistics,
     activate,
-    batch_norm,
     linear,
     residual_add,
     residual_norm,
@@ -27,7 +25,8 @@ SEED = 5
 
 @pytest.fixture(autouse=True)
 def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residual_block, "is_fused", lambda x: x.dtype == torch.float32)
+    for module in ("residual_block", "batch_norm"):
+        monkeypatch.setattr(f"nfgnn.nn.{module}.is_fused", lambda x: x.dtype == torch.float32)
 
 
 def stream(training: bool) -> DropoutStream:

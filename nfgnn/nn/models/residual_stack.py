@@ -7,15 +7,14 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from nfgnn.errors import unknown_name
+from nfgnn.nn.batch_norm import RunningStatistics, batch_norm
 from nfgnn.nn.conv import PolynomialFilter
 from nfgnn.nn.dropout import Rate, dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.node_model import Features, NodeModel
 from nfgnn.nn.residual_block import (
     DropoutStream,
-    RunningStatistics,
     activate,
-    batch_norm,
     linear,
     residual_add,
     residual_norm,
