@@ -3,8 +3,8 @@
 Within the same time a deep network is trained for a few epochs and a shallow one for hundreds. The
 scores at that moment would always favour the shallow one. An unfinished training is therefore
 expected to gain as much as others have gained after the same number of epochs. The expectation is
-optimistic, because many trainings of a portfolio learn nothing on a graph and gain nothing: a
-training that is continued in vain costs some time, one that is dropped too early is lost.
+optimistic: continuing a training that gains nothing costs some time, but dropping a good one too
+early loses it.
 """
 
 import math

@@ -111,7 +111,7 @@ class TrainedEntries:
         longest: float | None = None,
         executor: Executor | None = None,
     ) -> None:
-        """Train configurations on splits, as far as the budget allows it.
+        """Train configurations on splits until the budget is used.
 
         Args:
             planned: configurations and numbers of splits, the most important first.
@@ -182,7 +182,7 @@ class TrainedEntries:
         return None if record is None or record.failure else record
 
     def records(self, config: RunConfig) -> list[RunRecord]:
-        """Return the records of a configuration on the first splits, as far as there are any."""
+        """Return the records of a configuration, from the first split up to the first without one."""
         found = []
         for split in range(self.splits.count):
             record = self.record(config, split)

@@ -16,7 +16,7 @@ from nfgnn.progress import Progress
 
 _FILES = (".npz", ".pt", ".pth", ".safetensors")
 _FOLDER_FILES = re.compile(r"(nodes|edges)\.(csv|tsv|parquet)|[a-z_]+\.npy")
-"""The files of a graph that is a folder. Others are not copied, whatever their names are."""
+"""The files of a graph that is a folder. No other file is copied."""
 
 
 def local_path(source: str | Path) -> Path:
