@@ -182,7 +182,7 @@ class TrainedEntries:
         return None if record is None or record.failure else record
 
     def records(self, config: RunConfig) -> list[RunRecord]:
-        """Return the records of a configuration, from the first split up to the first without one."""
+        """Return the records of a configuration on the first splits, up to the first gap."""
         found = []
         for split in range(self.splits.count):
             record = self.record(config, split)

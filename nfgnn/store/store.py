@@ -99,7 +99,7 @@ class Store:
         return store
 
     def verify_graph(self) -> None:
-        """Compare the files of the graph and the ids with their checksums, whatever their size."""
+        """Compare the files of the graph and the ids with their checksums, also large ones."""
         for name in (*GRAPH_FILES, *ID_FILES):
             if name in self.manifest.checksums:
                 self._verify_checksums(name)
