@@ -13,6 +13,9 @@ import torch
 from helpers.s3_server import S3Server, s3_server
 from torch import Tensor
 
+from nfgnn.explain import report_figure, run_figure
+from nfgnn.files import atomic_write
+
 REPOSITORY = Path(__file__).parents[1]
 
 
@@ -27,6 +30,23 @@ def _find_data_root() -> Path | None:
 def _one_thread() -> None:
     """Use one thread: the graphs are small, and more threads would only wait for each other."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _empty_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write figures of runs and reports without drawing them, which takes longer than training.
+
+    The commands still read what the figures show. Tests with the mark ``figures`` draw them.
+    """
+    if request.node.get_closest_marker("figures") is None:
+        monkeypatch.setattr(run_figure, "draw_run", _write_empty_figure)
+        monkeypatch.setattr(report_figure, "draw_report", _write_empty_figure)
+
+
+def _write_empty_figure(*content: object) -> None:
+    path = content[-1]
+    assert isinstance(path, Path)
+    atomic_write(path, b"")
 
 
 @pytest.fixture(scope="session")

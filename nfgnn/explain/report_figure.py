@@ -36,13 +36,18 @@ def write_report_figure(run: Path) -> Path | None:
     if report is None:
         return None
     path = run / "report.png"
+    draw_report(report, result_title(read_summary(run)), path)
+    return path
+
+
+def draw_report(report: dict[str, Any], title: str, path: Path) -> None:
+    """Draw the figure of a report to a file, whose extension selects the format."""
     with canvas() as plt:
         figure, axes = panels(plt, 2, width=4.2, height=3.6)
         _draw_confusion(figure, axes[0, 0], report)
         _draw_reliability(axes[0, 1], report)
-        headline(figure, result_title(read_summary(run)))
-        save(figure, run, path.stem, ("png",))
-    return path
+        headline(figure, title)
+        save(figure, path.parent, path.stem, (path.suffix.removeprefix("."),))
 
 
 def _draw_confusion(figure: Any, ax: Any, report: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ def portfolio(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.figures
 def test_from_a_graph_to_a_report_and_predictions(call: Call, portfolio: Path) -> None:
     command = ("auto", "karate", "--protocol", "stratified", "--max-runs", "6", "--workers", "1")
     options = ("--portfolio", str(portfolio), "--out", "found")

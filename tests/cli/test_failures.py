@@ -165,6 +165,7 @@ def test_a_full_disk_while_training(call, tmp_path: Path, monkeypatch: pytest.Mo
     assert not list(tmp_path.glob(".run.partial/*seed*"))
 
 
+@pytest.mark.figures
 def test_a_full_disk_while_the_picture_is_drawn(
     call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,6 +298,7 @@ def test_the_home_folder_is_expanded() -> None:
         load_dataset("~nouser/x")
 
 
+@pytest.mark.figures
 def test_names_of_folders_are_printed_and_drawn_as_they_are(call, tmp_path: Path) -> None:
     name = r"g$\frac{$ [bold]x]:smile: {0}%s["
     write_template(tmp_path / name)
@@ -312,6 +314,7 @@ def test_names_of_folders_are_printed_and_drawn_as_they_are(call, tmp_path: Path
     assert f"{name}: " in out
 
 
+@pytest.mark.figures
 def test_class_names_that_look_like_markup(call, tmp_path: Path) -> None:
     names = np.array(["[/x]", "[red]"])
     rows = [f"{i},{names[i % 2]},{i % 3},{i % 5}" for i in range(30)]

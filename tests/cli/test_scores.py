@@ -74,6 +74,7 @@ def test_minesweeper_by_name_and_by_file(call, data_root: Path, tmp_path: Path) 
     assert result["class_counts"]["test"] == [2000, 500]
 
 
+@pytest.mark.figures
 def test_the_table_shows_the_majority_the_classes_and_constant_predictions(
     call, tmp_path: Path
 ) -> None:

@@ -6,12 +6,15 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from nfgnn.auto import load_portfolio
 from nfgnn.training import RunConfig
 
 QUICK = ("--protocol", "stratified", "--runs", "2", "--set", "epochs=15", "--set", "K=3")
 
 
+@pytest.mark.figures
 def test_json_has_the_documented_keys_and_is_reproducible(call, tmp_path: Path) -> None:
     command = ("train", "karate", *QUICK, "--json")
     status, out, _ = call(*command)

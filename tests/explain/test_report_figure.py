@@ -4,11 +4,14 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 from helpers.explorer_runs import awkward_graph, train_run
 
 from nfgnn.explain import canvas, panels, write_report_figure
 from nfgnn.explain.report_figure import _calibration, _draw_confusion, _draw_reliability
 from nfgnn.training import read_report
+
+pytestmark = pytest.mark.figures
 
 
 def test_both_panels_have_the_numbers_of_the_report(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from nfgnn.explain.run_figure import (
 )
 from nfgnn.training import RunConfig, load_run
 
+pytestmark = pytest.mark.figures
+
 
 @pytest.mark.parametrize("model", ["NFGNN", "PolyGNN", "MLP"])
 def test_figure_data_equals_the_run(model: str, tmp_path: Path) -> None:

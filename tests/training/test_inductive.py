@@ -26,6 +26,7 @@ def test_training_does_not_depend_on_unobserved_nodes_and_predicting_does(data) 
     assert not torch.allclose(one.predict_proba(data), one.predict_proba(changed))
 
 
+@pytest.mark.figures
 def test_the_command_reports_both_accuracies(capsys, tmp_path, monkeypatch) -> None:
     from nfgnn.cli import app
 
