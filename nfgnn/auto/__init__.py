@@ -42,6 +42,7 @@ from nfgnn.auto.run_files import (
     verify_auto,
     write_page,
 )
+from nfgnn.auto.seed_ensemble import fit_seed_ensemble
 from nfgnn.auto.verdict import gain, shown_difference
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "ScoredNodes",
     "bootstrap_score",
     "first_configuration",
+    "fit_seed_ensemble",
     "gain",
     "has_computed_features",
     "is_auto_folder",

@@ -19,7 +19,7 @@ from nfgnn.data.diagnostics import Finding, diagnose
 from nfgnn.data.download import is_available
 from nfgnn.data.export import export_graph, write_template
 from nfgnn.data.external_sort import csr_on_disk
-from nfgnn.data.features import degree_features
+from nfgnn.data.features import degree_features, sparse_if_faster
 from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.load import (
     graph_paths,
@@ -91,6 +91,7 @@ __all__ = [
     "registered_name",
     "representative_protocol",
     "require_memory",
+    "sparse_if_faster",
     "split",
     "write_template",
 ]

@@ -28,7 +28,10 @@ def dropout_dense(x: Tensor, p: Rate, training: bool) -> Tensor:
         return x
     # Features have no gradient, so the bookkeeping of autograd is skipped.
     if not x.requires_grad and not transforming():
-        return _Dropout.forward(x, p)[0]
+        if x.is_cuda:
+            return _Dropout.forward(x, p)[0]
+        # In place, because new memory for large features takes longer than the product.
+        return _random_factor(x, p).mul_(x)
     dropped: Tensor = _Dropout.apply(x, p)[0]
     return dropped
 

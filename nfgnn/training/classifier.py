@@ -19,7 +19,7 @@ from nfgnn.checksums import (
     refuse_damaged_files,
     write_checksums,
 )
-from nfgnn.data import FeatureScaling, TableEncoding
+from nfgnn.data import FeatureScaling, TableEncoding, sparse_if_faster
 from nfgnn.errors import DivergedError, UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_folder, refuse_foreign_files
@@ -236,6 +236,7 @@ class NodeClassifier:
         check_partitions(self.model_, data.num_nodes, config)
         if not inputs.is_row_model(self.model_):
             scaled = self.scaled(data)
+            scaled.x = sparse_if_faster(scaled.x)
             if config.partitions:
                 scaled.part = inputs.graph_parts(data, config.partitions)
             return fit(self.model_, scaled, config, on_epoch)

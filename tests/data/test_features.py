@@ -7,7 +7,7 @@ from scipy import sparse
 from torch_geometric.data import Data
 
 from nfgnn.data import check_graph
-from nfgnn.data.features import SPARSE_SIZE, check_features
+from nfgnn.data.features import SPARSE_SIZE, check_features, sparse_if_faster
 from nfgnn.errors import UserError
 
 
@@ -47,3 +47,13 @@ def test_unsigned_features_beyond_int64_stay_positive() -> None:
     x = np.array([[2**64 - 1], [1]], dtype=np.uint64)
     for form in (x, torch.from_numpy(x), sparse.csr_array(x)):
         assert check_features(form, "here").to_dense().tolist() == [[2.0**64], [1.0]]
+
+
+@pytest.mark.parametrize(("density", "layout"), [(0.15, torch.sparse_csr), (0.3, torch.strided)])
+def test_a_cpu_trains_with_sparse_features_up_to_a_higher_density(
+    density: float, layout: torch.layout
+) -> None:
+    x = torch.where(torch.rand(1024, 512) < density, torch.randn(1024, 512), 0)
+    chosen = sparse_if_faster(x)
+    assert chosen.layout == layout
+    assert torch.equal(chosen.to_dense(), x)
