@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.empty_figures import write_empty_figures
 from helpers.s3_server import S3Server, s3_server
 from torch import Tensor
-
-from nfgnn.explain import report_figure, run_figure
-from nfgnn.files import atomic_write
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -39,14 +37,7 @@ def _empty_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     The commands still read what the figures show. Tests with the mark ``figures`` draw them.
     """
     if request.node.get_closest_marker("figures") is None:
-        monkeypatch.setattr(run_figure, "draw_run", _write_empty_figure)
-        monkeypatch.setattr(report_figure, "draw_report", _write_empty_figure)
-
-
-def _write_empty_figure(*content: object) -> None:
-    path = content[-1]
-    assert isinstance(path, Path)
-    atomic_write(path, b"")
+        write_empty_figures(monkeypatch)
 
 
 @pytest.fixture(scope="session")

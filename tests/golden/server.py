@@ -3,7 +3,7 @@
 Every line of standard input is a JSON list, the arguments of one command. The answer is one line
 on the original standard output: a JSON object with ``status`` and ``stdout``. What a command
 prints on standard error goes to this process' own. In an argument, ``RSS+16MB`` stands for the
-memory that this process holds at that moment, and 16 MB more.
+memory that this process holds at that moment, and 16 MB more. Figures of runs are left empty.
 """
 
 import contextlib
@@ -13,6 +13,12 @@ import os
 import re
 import sys
 from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from helpers.empty_figures import write_empty_figures
 
 
 def resident_megabytes() -> int:
@@ -45,6 +51,7 @@ def run(arguments: list[str]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
+    write_empty_figures(pytest.MonkeyPatch())
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line))), flush=True)
     os._exit(0)  # nothing is left to write, and to take torch down takes seconds
