@@ -66,7 +66,7 @@ def compare(graph: Data, name: str, settings: list[dict]) -> list[int]:
 def test_members_equal_single_runs_to_eight_digits(graph: Data, name: str, sparse: bool) -> None:
     data = graph.clone()
     data.x = data.x.to_sparse_csr() if sparse else data.x
-    compare(data, name, [{"epochs": 25}] * 3)
+    compare(data, name, [{"epochs": 10}] * 3)
 
 
 @pytest.mark.parametrize(
