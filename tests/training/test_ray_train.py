@@ -72,6 +72,8 @@ def test_workers_of_which_one_is_killed_equal_one_process(
         "NFGNN_TEST_MARK": mark,
         "OMP_NUM_THREADS": "1",
         "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
+        # An actor that only clouds need, and that takes seconds to start.
+        "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
