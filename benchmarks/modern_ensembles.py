@@ -40,6 +40,7 @@ SPLITS = range(1000, 1010)
 FIRST_MEMBER_SEED = 3000
 MEMBERS = 10
 NAME = "modern-ensembles"
+COLUMNS = ("member_val", "val", "member_test", "test")
 COMMAND = "python benchmarks/modern_ensembles.py FOLDER GRAPH:MODEL --device cuda"
 
 
@@ -179,9 +180,6 @@ def page(results: Sequence[SplitResult]) -> str:
         f"- Device: {', '.join(machines)}, {len(results)} ensembles, {seconds / 60:.0f} min",
     ]
     return "\n".join(lines) + "\n"
-
-
-COLUMNS = ("member_val", "val", "member_test", "test")
 
 
 def interval(values: Sequence[float]) -> str:

@@ -7,6 +7,7 @@
 features and edges contribute, with :mod:`~nfgnn.auto.ablation`.
 :mod:`~nfgnn.auto.ensemble` selects an ensemble, :mod:`~nfgnn.auto.final_models` loads and scores
 what a search ends with, and :mod:`~nfgnn.auto.run_files` writes and reads its folder.
+:mod:`~nfgnn.auto.seed_ensemble` trains an ensemble of seeds without a search.
 :class:`AutoNodeClassifier` does all of it in the style of scikit-learn.
 """
 

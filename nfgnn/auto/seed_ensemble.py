@@ -18,10 +18,10 @@ def fit_seed_ensemble(
     """Train a configuration once per seed on one split, and average the probabilities.
 
     The runs differ in their initial weights and in their dropout. Each keeps the weights of its own
-    best validation epoch, and all have the same weight in the mean, so nothing else is selected.
+    best validation epoch. All runs have equal weight in the mean.
 
     Args:
-        config: of every run.
+        config: model and settings of all runs.
         data: a graph with ``train_mask`` and ``val_mask``.
         seeds: one per run.
         device: where they are trained.

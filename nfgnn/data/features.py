@@ -134,8 +134,8 @@ def _choose_layout(x: Tensor, where: str) -> Tensor:
 def sparse_if_faster(x: Tensor) -> Tensor:
     """Return features as CSR if a CPU trains faster with them.
 
-    A CPU profits from CSR at a higher density than a GPU: a step also draws the dropout of every
-    stored value, which takes longer than the product with the weights.
+    On a CPU, CSR pays off at a higher density than on a GPU, because a step draws a random number
+    for the dropout of every stored value.
     """
     if x.device.type != "cpu" or x.layout != torch.strided or x.numel() < SPARSE_SIZE:
         return x

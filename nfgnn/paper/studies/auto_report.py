@@ -380,8 +380,9 @@ _HEAD = """{title}
 
 `benchmarks/auto_evaluation.py` makes this file. `auto` searches every graph for {budget} with a
 portfolio that was selected without this graph and without those that share nodes with it. Defaults
-and `tune` do not know the preset of the graph either. Seeds choose split and weights; they were
-not used before.
+and `tune` do not know the preset of the graph either. Seeds choose split and weights. No setting
+was selected with them, but an earlier version of `auto` was evaluated with the same seeds, and its
+schedule was then changed because of the graphs on which it was weak.
 """
 _SCORES = """The official metric on test nodes in percent, mean over the seeds. `tune` searches
 NFGNN for as long as `auto`; `preset` is NFGNN with the settings that were searched on this graph.
