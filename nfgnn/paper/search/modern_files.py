@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nfgnn.data import REGISTRY
+from nfgnn.errors import UserError
 from nfgnn.files import atomic_write
 from nfgnn.paper.search.modern import REPORT_SEEDS, Cell, ModernSearch, Winner
 from nfgnn.paper.search.tune import toml_values
@@ -65,6 +66,11 @@ def collect_modern(
         in_table = replace(search, records=reported)
         found = [_settled(search, in_table, cell) for cell in search.cells()]
         winners = [winner for winner in found if winner is not None]
+        if not winners:
+            raise UserError(
+                "the records have no search with these settings and draws: pass the same --set and "
+                "--draws as in the search"
+            )
         write_modern_presets(winners, preset_file)
         atomic_write(summary, modern_summary(winners))
     return [str(path) for path in (search_file, report_file, preset_file, summary)]
