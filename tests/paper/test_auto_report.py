@@ -113,6 +113,17 @@ def test_files(tmp_path: Path) -> None:
         write_auto_report(RECORDS, tmp_path, 60.0)
 
 
+def test_a_budget_of_some_graphs_has_a_table_of_its_own(tmp_path: Path) -> None:
+    longer = record("cora", AUTO, 0.90, seconds_allowed=1200.0)
+    text = write_auto_report([*RECORDS, longer], tmp_path, 300.0)[0].read_text()
+    assert "| 30 s | -2.00 | -3.00 | -5.00 | +1.00 |" in text
+    _, _, second = text.partition("also searched with further budgets")
+    # cora only: 87, 88 and 90 against 86
+    assert "| 30 s | +1.00 | +0.00 | +1.00 |" in second
+    assert "| 5 min | +2.00 | +1.00 | +2.00 |" in second
+    assert "| 20 min | +4.00 | +3.00 | +4.00 |" in second
+
+
 def test_a_table_keeps_the_records(tmp_path: Path) -> None:
     path = tmp_path / TABLE
     assert read_table(path) == []

@@ -237,7 +237,10 @@ def markdown(
     lines += ["", "## Average rank", "", _RANKS, *_rank_table(graphs)]
     budgets = _budgets(records)
     if len(budgets) > 1:
-        lines += ["", "## Quality against budget", "", _BUDGETS, *_budget_table(records)]
+        usual = _usual_budgets(records)
+        lines += ["", "## Quality against budget", "", _BUDGETS, *_budget_table(records, usual)]
+        if usual != budgets:
+            lines += ["", _ALL_BUDGETS, *_budget_table(records, budgets)]
     lines += ["", "## How it was made", "", *_how(graphs, records, seconds)]
     return "\n".join(lines) + "\n"
 
@@ -269,13 +272,24 @@ def _budgets(records: Sequence[EvaluationRecord]) -> list[float]:
     return sorted(seconds for seconds in found if seconds is not None)
 
 
-def _gains(records: Sequence[EvaluationRecord]) -> dict[float, dict[str, dict[str, float]]]:
+def _usual_budgets(records: Sequence[EvaluationRecord]) -> list[float]:
+    """Return the budgets with which most graphs were searched."""
+    searched: dict[float, set[str]] = {}
+    for record in records:
+        if record.method == AUTO and record.seconds_allowed is not None:
+            searched.setdefault(record.seconds_allowed, set()).add(record.graph)
+    most = max(map(len, searched.values()), default=0)
+    return sorted(seconds for seconds, graphs in searched.items() if len(graphs) == most)
+
+
+def _gains(
+    records: Sequence[EvaluationRecord], budgets: Sequence[float]
+) -> dict[float, dict[str, dict[str, float]]]:
     """Return points above the best default by budget, method and graph.
 
-    Only graphs and seeds that were searched with every budget count, so that budgets can be
-    compared.
+    Only graphs and seeds that were searched with every one of the budgets count, so that these can
+    be compared.
     """
-    budgets = _budgets(records)
     compared = []
     for column in evaluation_columns():
         of_graph = [record for record in records if record.graph == column.name]
@@ -295,8 +309,8 @@ def _gains(records: Sequence[EvaluationRecord]) -> dict[float, dict[str, dict[st
     return gains
 
 
-def _budget_table(records: Sequence[EvaluationRecord]) -> list[str]:
-    gains = _gains(records)
+def _budget_table(records: Sequence[EvaluationRecord], budgets: Sequence[float]) -> list[str]:
+    gains = _gains(records, budgets)
     names = list(next(iter(gains.values()))[AUTO])
     heads = ["budget", AUTO, SINGLE, *names]
     lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
@@ -310,20 +324,27 @@ def _budget_table(records: Sequence[EvaluationRecord]) -> list[str]:
 
 def draw_budgets(records: Sequence[EvaluationRecord]) -> Any:
     """Return a figure of quality against budget, and of the time to the first answer."""
-    gains = _gains(records)
+    budgets = _usual_budgets(records)
+    gains = _gains(records, budgets)
     with canvas() as plt:
         figure, axes = panels(plt, 2, width=3.4, height=2.6)
         quality, first = axes[0]
-        budgets = list(gains)
         for name in next(iter(gains.values()))[AUTO]:
             values = [gains[seconds][AUTO][name] for seconds in budgets]
             quality.plot(budgets, values, color=MUTED, linewidth=0.6, zorder=1)
         for method, colour in zip((AUTO, SINGLE), COLOURS):
             means = [float(np.mean(list(gains[s][method].values()))) for s in budgets]
             quality.plot(budgets, means, "o-", color=colour, label=method)
+        ticks = _budgets(records)
+        if ticks != budgets:
+            some = _gains(records, ticks)
+            means = [float(np.mean(list(some[s][AUTO].values()))) for s in ticks]
+            count = len(some[ticks[-1]][AUTO])
+            label = f"auto, {count} of {len(gains[budgets[-1]][AUTO])} graphs"
+            quality.plot(ticks, means, "s--", color=COLOURS[2], label=label)
         quality.axhline(0, color=INK, linewidth=0.8, linestyle=":")
         quality.set_xscale("log")
-        quality.set_xticks(budgets, [duration(seconds) for seconds in budgets])
+        quality.set_xticks(ticks, [duration(seconds) for seconds in ticks])
         quality.minorticks_off()
         quality.set(xlabel="budget", ylabel="points above the best default")
         mean = float(np.mean(list(gains[budgets[-1]][AUTO].values())))
@@ -393,4 +414,6 @@ is ranked if it has searched all graphs.
 """
 _BUDGETS = """Points above the best default: means over graphs, then every graph for `auto`. Only
 seeds that were searched with every budget count.
+"""
+_ALL_BUDGETS = """The same for the graphs and seeds that were also searched with further budgets:
 """
