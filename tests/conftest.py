@@ -15,6 +15,24 @@ from helpers.s3_server import S3Server, s3_server
 from torch import Tensor
 
 REPOSITORY = Path(__file__).parents[1]
+LONG_TESTS = (
+    "training/test_ray_train.py",
+    "kernels/test_kernels_compile.py",
+    "cli/test_ray.py",
+    "docs/test_build.py",
+    "training/test_distributed.py",
+    "store/test_executors.py",
+    "test_fuzz.py",
+    "golden/test_golden.py",
+)
+"""Files with tests that take longest, or that wait for other processes most of their time."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with the long tests, so that no worker waits for one of them at the end."""
+    tests = REPOSITORY / "tests"
+    places = {tests / name: place for place, name in enumerate(LONG_TESTS)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def _find_data_root() -> Path | None:
