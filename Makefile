@@ -79,6 +79,7 @@ lock: $(STAMP)  ## write requirements.lock: what nfgnn needs at run time, with h
 
 faults: $(DEV)  ## interrupt commands at every file event and record the result (an hour)
 	$(BIN)/python tests/reliability/record.py faults --workers 2
+	$(BIN)/python tests/reliability/record.py reads --workers 2
 	$(BIN)/python tests/reliability/record.py kills --workers 2
 
 fuzz: $(DEV)  ## run the fuzzer and record its result: make fuzz CASES=4000 SEED="0 1"

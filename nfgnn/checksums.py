@@ -60,8 +60,8 @@ def damaged_files(folder: Path, names: Iterable[str] | None = None) -> dict[str,
             damaged[name] = f"has no checksum in {SUMS}"
         elif not path.is_file():
             damaged[name] = "is missing"
-        elif not _equals(path, expected[name]):
-            damaged[name] = "is damaged: its checksum differs"
+        elif problem := _problem(path, expected[name]):
+            damaged[name] = problem
     return damaged
 
 
@@ -71,11 +71,13 @@ def refuse_damaged_files(folder: Path, names: Iterable[str], remedy: str) -> Non
         raise UserError(f"{folder / name}: {problem}; {remedy}")
 
 
-def _equals(path: Path, expected: str) -> bool:
+def _problem(path: Path, expected: str) -> str | None:
+    """Return what is wrong with a file, if anything is."""
     try:
-        return _sha256(path) == expected
-    except OSError:  # a disk that cannot read a sector
-        return False
+        equal = _sha256(path) == expected
+    except OSError as error:  # no permission, or a disk that cannot read a sector
+        return f"cannot be read ({error.strerror}): check its permissions and the disk"
+    return None if equal else "is damaged: its checksum differs"
 
 
 def _sha256(path: Path) -> str:

@@ -13,7 +13,7 @@ from tokenize import TokenError
 
 import numpy as np
 
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, system_error
 
 _HEADER_BYTES = 128  # the same for every shape, so that finish() can change the number of rows
 _CHUNK_BYTES = 2**28  # passed to one system call
@@ -67,7 +67,9 @@ class NpyFile:
                 else:
                     header = np.lib.format.read_array_header_2_0(stream)
                 start = stream.tell()
-        except (ValueError, OSError, SyntaxError, TypeError, TokenError) as error:
+        except OSError as error:
+            raise system_error(error, path) from None
+        except (ValueError, SyntaxError, TypeError, TokenError) as error:
             raise UserError(f"{path}: cannot be read as an array ({error}); {remedy}") from None
         shape, fortran_order, dtype = header
         if any(size < 0 for size in shape):
@@ -101,7 +103,10 @@ class NpyFile:
         data = as_bytes(rows)
         position = self.start + first * self._row_bytes
         while len(data):
-            count = os.preadv(self._descriptor, [data[:_CHUNK_BYTES]], position)
+            try:
+                count = os.preadv(self._descriptor, [data[:_CHUNK_BYTES]], position)
+            except OSError as error:
+                raise system_error(error, self.path) from None
             if count == 0:
                 raise UserError(f"{self.path}: is truncated; create the file again")
             data = data[count:]

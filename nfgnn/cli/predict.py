@@ -169,7 +169,7 @@ def _store_predictor(
 
     if not is_store(extends) or not isinstance(classifier, NodeClassifier):
         return None
-    store = Store.open(extends)
+    store = Store.open(extends, verify="graph")
     if serves(classifier, store):
         return StorePredictor(classifier, store)
     if not store.manifest.has_graph:

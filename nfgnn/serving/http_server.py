@@ -1,11 +1,11 @@
 """Predictions for new nodes over HTTP: JSON in, JSON out.
 
-- ``GET /health``: status 200 when the server is ready.
+- ``GET /health``: status 200 when the server is ready, and 503 when its store was changed.
 - ``POST /predict``: ``{"nodes": [{"id", "features", "neighbours", "weights"}, …]}``, see
   :class:`~nfgnn.serving.NewNode`; the answer is ``{"predictions": [...]}``.
 
-Requests that cannot be answered get a status of 4xx and ``{"error": "one sentence"}``. The server
-has no authentication, so it listens on the loopback interface by default.
+Requests that cannot be answered get a status of 4xx or 5xx and ``{"error": "one sentence"}``. The
+server has no authentication, so it listens on the loopback interface by default.
 """
 
 import contextlib
@@ -21,8 +21,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from nfgnn import __version__
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, printable
 from nfgnn.serving.store_predictor import NewNode, StorePredictor
+from nfgnn.store import UnusableStoreError
 
 MAX_BODY = 8 * 2**20
 """Bytes of a request."""
@@ -31,6 +32,7 @@ MAX_NODES = 1000
 _MAX_REQUESTS = 8  # that are parsed and computed at the same time
 _MAX_CONNECTIONS = 100  # each has a thread
 _TIMEOUT = 30  # seconds to wait for a request, and then for all of its bytes
+_DISCARDED = 2**16  # bytes of a refused request that are read at a time
 _FIELDS = {"id", "features", "neighbours", "weights"}
 
 
@@ -67,6 +69,7 @@ class PredictionServer(ThreadingHTTPServer):
         self.client_timeout = timeout
         self.slots = threading.BoundedSemaphore(_MAX_REQUESTS)
         self.connections = threading.BoundedSemaphore(max_connections)
+        self.last_report = ""
         super().__init__((host, port), _Handler)
 
     @property
@@ -98,7 +101,18 @@ class PredictionServer(ThreadingHTTPServer):
         """Ignore clients that close the connection; report everything else in one line."""
         error = sys.exception()
         if not isinstance(error, ConnectionError | TimeoutError):
-            print(f"nfgnn: {type(error).__name__}: {error}", file=sys.stderr)
+            self.report(f"{type(error).__name__}: {error}")
+
+    def report(self, text: str) -> None:
+        """Print one line for the operator, unless it repeats the last one.
+
+        The server goes on if its log cannot be written.
+        """
+        if text == self.last_report or sys.stderr is None:
+            return
+        self.last_report = text
+        with contextlib.suppress(OSError, ValueError):
+            print(f"nfgnn: {printable(text)}", file=sys.stderr, flush=True)
 
 
 def _send_busy(connection: socket.socket) -> None:
@@ -151,8 +165,25 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(self.reader)
 
     def handle_one_request(self) -> None:
+        self.body_was_read = False
         self._extend_deadline()
         super().handle_one_request()
+
+    def finish(self) -> None:
+        if not self.body_was_read:
+            self._discard_rest()
+        super().finish()
+
+    def _discard_rest(self) -> None:
+        """Read what the client is still sending, until it ends or the time is over.
+
+        A connection that is closed with unread bytes is reset, and many clients would then report
+        this instead of the answer.
+        """
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
+            while self.reader.readinto(bytearray(_DISCARDED)):
+                pass
 
     def parse_request(self) -> bool:
         # The first line has arrived; the rest of the request has as much time again.
@@ -167,12 +198,20 @@ class _Handler(BaseHTTPRequestHandler):
             # It is not read, so the connection cannot be used again.
             self.close_connection = True
         if self.path == "/health":
-            store = self.server.predictor.store.manifest
-            self._answer(HTTPStatus.OK, {"status": "ready", "nodes": store.num_nodes})
+            self._answer_health()
         elif self.path == "/predict":
             self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, "use POST for /predict")
         else:
             self._refuse_path()
+
+    def _answer_health(self) -> None:
+        try:
+            self.server.predictor.check_store()
+        except UnusableStoreError as error:
+            self._refuse_store(error)
+        else:
+            nodes = self.server.predictor.store.manifest.num_nodes
+            self._answer(HTTPStatus.OK, {"status": "ready", "nodes": nodes})
 
     def do_POST(self) -> None:
         if self.path != "/predict":
@@ -185,14 +224,19 @@ class _Handler(BaseHTTPRequestHandler):
                 predictions = self.server.predictor.predict(nodes)
         except _RequestError as error:
             self._refuse(error.status, str(error))
+        except UnusableStoreError as error:
+            self._refuse_store(error)
         except UserError as error:
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
         except ConnectionError:
             self.close_connection = True
         except Exception as error:
             # The details are for the operator, not for the client.
-            print(f"nfgnn: {type(error).__name__}: {error}", file=sys.stderr)
-            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, "the prediction failed")
+            self.server.report(f"{type(error).__name__}: {error}")
+            self._refuse(
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                "the prediction failed; the log of the server has the reason",
+            )
         else:
             self._answer(HTTPStatus.OK, {"predictions": [asdict(found) for found in predictions]})
 
@@ -209,6 +253,7 @@ class _Handler(BaseHTTPRequestHandler):
             ) from None
         if len(body) < length:
             raise _RequestError(HTTPStatus.BAD_REQUEST, "the request ends early")
+        self.body_was_read = True
         return body
 
     def _length(self) -> int:
@@ -228,6 +273,14 @@ class _Handler(BaseHTTPRequestHandler):
                 f"the request has more than {self.server.max_body} bytes; send fewer nodes",
             )
         return int(length)
+
+    def _refuse_store(self, error: UnusableStoreError) -> None:
+        self.server.report(str(error))
+        self._refuse(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            "the store of the server was changed or damaged; restart the server with an intact "
+            "store",
+        )
 
     def _refuse_path(self) -> None:
         self._refuse(HTTPStatus.NOT_FOUND, "the server has the paths /predict and /health")

@@ -56,6 +56,9 @@ class StorePredictor:
     written. Every call extends the graph of the store by its own nodes only. Several threads may
     call an object at the same time.
 
+    A store that is replaced or deleted remains usable for those who have opened it. If files are
+    changed in place, calls raise :class:`nfgnn.store.UnusableStoreError`.
+
     Args:
         classifier: a model that was trained on the store, or with its settings.
         store: the store.
@@ -76,8 +79,7 @@ class StorePredictor:
         self.scaling = store.scaling
         names = classifier.class_names_ or map(str, range(classifier.num_classes_))
         self.class_names = list(names)
-        # Map the files now, so that the first call does not wait for it.
-        _ = store.graph, store.terms, store.nodes, store.ids
+        self._files = store.map_for_new_nodes()
 
     @classmethod
     def open(
@@ -101,15 +103,18 @@ class StorePredictor:
             tolerance: see :func:`nfgnn.store.attached_terms`.
         """
         classifier = load_run(Path(run), seed, device)
-        opened = Store.open(store)
-        opened.verify_graph()
-        return cls(classifier, opened, tolerance)
+        return cls(classifier, Store.open(store, verify="graph"), tolerance)
+
+    def check_store(self) -> None:
+        """Raise :class:`nfgnn.store.UnusableStoreError` if files of the store were changed."""
+        self._files.check()
 
     def predict(self, nodes: Sequence[NewNode]) -> list[NodePrediction]:
         """Return the predictions for nodes that are added to the graph together."""
         if not nodes:
             return []
-        ends, weight = self._edges(nodes)
+        with self._files.unchanged():
+            ends, weight = self._edges(nodes)
         new = Data(x=self._features(nodes), edge_index=ends, edge_weight=weight)
         shares = self.predict_proba(new)
         top = shares.topk(min(2, len(self.class_names)))
@@ -137,17 +142,18 @@ class StorePredictor:
         """
         scaled = self.scaling.apply(new.x)
         added = NewNodes(scaled, new.edge_index, new.get("edge_weight"))
-        rows = self.store.attach(added, self.tolerance)
-        if self.model.parts.columns:
-            parts = self.store.attach_parts(added, self.model.parts)
-            rows = torch.cat([rows.flatten(1), parts], 1)
+        with self._files.unchanged():
+            rows = self.store.attach(added, self.tolerance)
+            if self.model.parts.columns:
+                parts = self.store.attach_parts(added, self.model.parts)
+                rows = torch.cat([rows.flatten(1), parts], 1)
         device = next(self.model.parameters()).device
         with torch.no_grad():
             shares = self.model.forward_rows(rows.to(device)).softmax(-1).cpu()
         if not bool(shares.isfinite().all()):
             raise UserError(
                 "the model returns probabilities that are not numbers: check the features and edge "
-                "weights of the new nodes for very large values"
+                "weights of the new nodes for very large values, and the store with `nfgnn verify`"
             )
         return shares
 

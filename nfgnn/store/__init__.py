@@ -13,12 +13,12 @@ data flows through these modules:
 4. ``column_block.py``: the terms of one block, with the operator in memory or, by
    ``disk_backend.py``, on disk; ``executors.py``: blocks in this process or on Ray;
 5. ``assemble_rows.py``: rows from blocks; ``store.py``: the files of a store (``manifest.py``,
-   ``file_format.py``); ``remote.py``: stores on object storage;
+   ``file_format.py``, ``array_values.py``); ``remote.py``: stores on object storage;
 6. ``row_loader.py``: row batches for training;
 7. ``new_node_terms.py``: rows of nodes that are added to a graph in memory, and
    ``new_node_parts.py`` their other parts; ``attached_terms.py``: rows of nodes that are attached
-   to a store (``stored_graph.py``, ``stored_ids.py``, ``extended_graph.py``,
-   ``indicator_walks.py``).
+   to a store (``stored_graph.py``, ``stored_ids.py``, ``opened_files.py``,
+   ``extended_graph.py``, ``indicator_walks.py``).
 
 :class:`StoreWriter` and :func:`write_store` write rows, :meth:`Store.rows` reads them.
 """
@@ -30,6 +30,7 @@ from nfgnn.store.manifest import Manifest
 from nfgnn.store.memory_budget import parse_memory, resident_bytes, return_freed_memory
 from nfgnn.store.new_node_parts import parts_of_new_nodes
 from nfgnn.store.new_node_terms import NewNodes, terms_of_new_nodes
+from nfgnn.store.opened_files import UnusableStoreError
 from nfgnn.store.plan import Plan, Settings, make_plan
 from nfgnn.store.precompute import plan_precompute, precompute
 from nfgnn.store.remote import local_folder
@@ -55,6 +56,7 @@ __all__ = [
     "Store",
     "StoreWriter",
     "StoredGraph",
+    "UnusableStoreError",
     "attached_terms",
     "csr_on_device",
     "is_store",

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from nfgnn.data import TableEncoding
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, system_error
 from nfgnn.spectral import RowParts, resolve_basis
-from nfgnn.store.file_format import DTYPES, write_json
+from nfgnn.store.file_format import DTYPES, make_scaling, write_json
 from nfgnn.store.source import MASKS
 from nfgnn.store.stored_graph import GRAPH_FILES
 from nfgnn.store.stored_ids import ID_FILES
@@ -146,6 +146,11 @@ class Manifest:
                     f"{folder} is an unfinished store: run the same `nfgnn precompute` command "
                     "again to complete it"
                 )
+            if (folder / "terms.npy").is_file():
+                raise UserError(
+                    f"{path}: is missing, or not a file; precompute the store again, or restore "
+                    "the file from a copy"
+                )
             raise UserError(
                 f"{folder} is not a store: it has no {FILE}. "
                 f"Create a store with `nfgnn precompute DATASET --out {folder}`"
@@ -153,7 +158,7 @@ class Manifest:
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise _damaged(str(path), error) from None
+            raise system_error(error, path) from None
         return cls.parse(content, str(path))
 
     @classmethod
@@ -228,6 +233,7 @@ class Manifest:
             and all(len(self.checksums[part]) == blocks for part in self.row_parts),
             "graph": not self.has_graph or self.num_rows == self.num_nodes,
             "features": _are_features(self),
+            "scaling": _is_scaling(self),
             "samples": isinstance(self.samples, list) and len(self.samples) in (0, blocks),
             "sketch_samples": isinstance(self.sketch_samples, list)
             and len(self.sketch_samples) == (blocks if self.sketch else 0),
@@ -259,6 +265,16 @@ def _are_features(manifest: Manifest) -> bool:
     try:
         TableEncoding.from_json(manifest.feature_encoding)
     except (TypeError, KeyError, ValueError):
+        return False
+    return True
+
+
+def _is_scaling(manifest: Manifest) -> bool:
+    """Whether the statistics of the scaling fit the features."""
+    values = (manifest.feature_mean, manifest.feature_deviation, manifest.feature_scaling)
+    try:
+        make_scaling(manifest.features, *values).check(manifest.num_features)
+    except (RuntimeError, TypeError, ValueError, AttributeError, OverflowError):
         return False
     return True
 

@@ -17,7 +17,7 @@ A store is a folder with these files:
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -28,10 +28,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.data import ExistingNodes, FeatureScaling, TableEncoding, registered_name
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, system_error
 from nfgnn.npyfile import NpyFile
 from nfgnn.object_store import is_remote
 from nfgnn.spectral import RowParts, resolve_basis
+from nfgnn.store.array_values import REMEDY, check_values
 from nfgnn.store.attached_terms import WithoutLoops, attached_terms, stored_features
 from nfgnn.store.file_format import (
     DTYPES,
@@ -44,13 +45,14 @@ from nfgnn.store.file_format import (
 from nfgnn.store.manifest import FILE, WORK, Manifest
 from nfgnn.store.new_node_parts import parts_of_new_nodes
 from nfgnn.store.new_node_terms import NewNodes
+from nfgnn.store.opened_files import OpenedFiles, UnusableStoreError
 from nfgnn.store.remote import fetch_store, is_remote_store, verify_remote_store
 from nfgnn.store.rows_with_parts import RowsWithParts
 from nfgnn.store.source import MASKS
 from nfgnn.store.stored_graph import GRAPH_FILES, StoredGraph
 from nfgnn.store.stored_ids import ID_FILES, StoredIds
 
-Verify = Literal["sizes", "sampled", "checksums"]
+Verify = Literal["sizes", "sampled", "graph", "checksums"]
 _FULL_BYTES = 2**22  # terms of at most this size are always verified in full
 _MAX_BLOCKS = 64  # whose samples are verified on opening
 _OTHER_ARRAYS: dict[str, tuple[type[np.generic], int | None]] = {
@@ -63,7 +65,6 @@ _OTHER_ARRAYS: dict[str, tuple[type[np.generic], int | None]] = {
     "id_order": (np.int64, 0),
 }
 """Type of an array, and how many entries it has more than there are rows; ``None`` for any."""
-_REMEDY = "precompute the store again, or restore the file from a copy"
 
 
 class Store:
@@ -87,8 +88,9 @@ class Store:
         Args:
             path: folder of the store, or its URL. A remote store is copied to the cache folder.
             verify: ``"sizes"`` checks that all files exist with the right size and type.
-                ``"sampled"`` also compares the checksums of all files but the terms, of which it
-                reads a sample; ``"checksums"`` reads everything.
+                ``"sampled"`` also compares the checksums of all files, but reads only a sample of
+                large terms; the graph and the ids are not read if they are large, either.
+                ``"graph"`` reads these, too, and ``"checksums"`` reads everything.
         """
         if is_remote(path):
             return cls._open_remote(path, verify)
@@ -96,13 +98,10 @@ class Store:
         store = cls(folder, Manifest.read(folder))
         for name in store.manifest.checksums:
             store.verify_file(name, verify)
+        if verify != "sizes":
+            for name in store.manifest.checksums:
+                store.verify_values(name)
         return store
-
-    def verify_graph(self) -> None:
-        """Compare the files of the graph and the ids with their checksums, also large ones."""
-        for name in (*GRAPH_FILES, *ID_FILES):
-            if name in self.manifest.checksums:
-                self._verify_checksums(name)
 
     @classmethod
     def _open_remote(cls, url: str, verify: Verify) -> "Store":
@@ -119,13 +118,16 @@ class Store:
         if verify == "sizes":
             return
         is_part = name in self.manifest.row_parts
-        large = is_part or name in (*GRAPH_FILES, *ID_FILES)
-        small = not large or array.nbytes <= _FULL_BYTES
-        if small or verify == "checksums":
+        is_graph = name in (*GRAPH_FILES, *ID_FILES)
+        is_small = not (is_part or is_graph) or array.nbytes <= _FULL_BYTES
+        if is_small or verify == "checksums" or (is_graph and verify == "graph"):
             self._verify_checksums(name)
         if is_part:
             self._verify_sample(name, array)
-        self._verify_bounds(name, array)
+
+    def verify_values(self, name: str) -> None:
+        """Check that an array fits the other ones, which must be intact."""
+        check_values(name, self._map(name), self._file(name), self.manifest, self._map)
 
     @cached_property
     def terms(self) -> np.ndarray:
@@ -171,6 +173,18 @@ class Store:
             self.manifest.self_loops,
             self.origin,
         )
+
+    def map_for_new_nodes(self) -> OpenedFiles:
+        """Map everything that :meth:`attach` reads, and return its files to notice changes."""
+        wanted = ("terms", *GRAPH_FILES, *ID_FILES)
+        files = OpenedFiles(self._file(name) for name in wanted if name in self.manifest.checksums)
+        _ = self.graph, self.terms, self.nodes, self.ids
+        # Another store may have got the name since the manifest was read.
+        if Manifest.read(self.path) != self.manifest:
+            raise UnusableStoreError(
+                f"{self.origin}: was replaced while it was opened; run the same command again"
+            )
+        return files
 
     def find(self, ids: Sequence[str]) -> np.ndarray:
         """Return the rows of ids, -1 for unknown ids. Numbers are given as text, too."""
@@ -289,7 +303,7 @@ class Store:
     def _map(self, name: str) -> np.ndarray:
         """Return a memory map of a file after checking its shape and type."""
         path = self._file(name)
-        with NpyFile.open(path, _REMEDY) as file:
+        with NpyFile.open(path, REMEDY) as file:
             found = file.shape
             found_dtype = file.dtype
             start = file.start
@@ -307,15 +321,18 @@ class Store:
         if found != shape or found_dtype != dtype:
             raise UserError(
                 f"{path}: contains {found_dtype} {list(found)}, but the manifest says "
-                f"{np.dtype(dtype)} {list(shape)}; {_REMEDY}"
+                f"{np.dtype(dtype)} {list(shape)}; {REMEDY}"
             )
         # NumPy cannot map an empty array.
         if shape == (0,):
             return np.empty(0, dtype)
         if 0 in shape:
-            raise UserError(f"{path}: is empty; {_REMEDY}")
+            raise UserError(f"{path}: is empty; {REMEDY}")
         # A plain array over the map is indexed much faster than the map itself.
-        mapped: np.ndarray = np.asarray(np.memmap(path, dtype, "r", start, shape))
+        try:
+            mapped: np.ndarray = np.asarray(np.memmap(path, dtype, "r", start, shape))
+        except OSError as error:
+            raise system_error(error, path) from None
         return mapped
 
     def _file(self, name: str) -> Path:
@@ -376,39 +393,9 @@ class Store:
     def _is_intact(self, terms: np.ndarray, block: int) -> bool:
         return checksum(self._block(terms, block)) == self.manifest.checksums["terms"][block]
 
-    def _verify_bounds(self, name: str, array: np.ndarray) -> None:
-        """Check labels and nodes, whose values other arrays are indexed with."""
-        manifest = self.manifest
-        if name == "y" and (array.min() < -1 or array.max() >= manifest.num_classes):
-            raise UserError(
-                f"{self._file(name)}: has labels outside of the {manifest.num_classes} classes; "
-                f"{_REMEDY}"
-            )
-        if name == "id_start" or name == "indptr":
-            other = "id_text" if name == "id_start" else "indices"
-            fits = array[0] == 0 and array[-1] == len(self._map(other))
-            if not fits or bool((array[1:] < array[:-1]).any()):
-                raise UserError(f"{self._file(name)}: does not fit {other}.npy; {_REMEDY}")
-        if name == "id_order" and (array.min() < 0 or array.max() >= len(array)):
-            raise UserError(f"{self._file(name)}: does not hold rows of the store; {_REMEDY}")
-        if name == "weight" and len(array) != len(self._map("indices")):
-            raise UserError(f"{self._file(name)}: does not fit indices.npy; {_REMEDY}")
-        is_size = name in ("scale", "weight") and len(array) > 0
-        if is_size and not (array.min() >= 0 and np.isfinite(array.max())):
-            raise UserError(
-                f"{self._file(name)}: has values that are negative or not finite; {_REMEDY}"
-            )
-        if name == "nodes":
-            inside = array[0] >= 0 and array[-1] < manifest.num_nodes
-            if not inside or bool((array[1:] <= array[:-1]).any()):
-                raise UserError(
-                    f"{self._file(name)}: does not hold nodes of the graph in ascending order; "
-                    f"{_REMEDY}"
-                )
-
     def _damaged(self, name: str, block: int) -> UserError:
         count = len(self.manifest.checksums[name])
-        return UserError(f"{self._file(name)}: block {block} of {count} is damaged; {_REMEDY}")
+        return UserError(f"{self._file(name)}: block {block} of {count} is damaged; {REMEDY}")
 
 
 def _is_number(text: str) -> bool:
@@ -426,13 +413,19 @@ def verify_store(path: str | Path) -> tuple[int, dict[str, str]]:
         return verify_remote_store(path)
     folder = Path(path)
     store = Store(folder, Manifest.read(folder))
-    damaged = {}
-    for name in store.manifest.checksums:
-        try:
-            store.verify_file(name, "checksums")
-        except UserError as error:
-            file = folder / f"{name}.npy"
-            damaged[file.name] = str(error).removeprefix(f"{file}: ")
+    damaged: dict[str, str] = {}
+
+    def collect(verify: Callable[[str], None]) -> None:
+        for name in store.manifest.checksums:
+            try:
+                verify(name)
+            except UserError as error:
+                file = folder / f"{name}.npy"
+                damaged[file.name] = str(error).removeprefix(f"{file}: ")
+
+    collect(lambda name: store.verify_file(name, "checksums"))
+    if not damaged:
+        collect(store.verify_values)
     return 1 + len(store.manifest.checksums), damaged
 
 
@@ -441,4 +434,6 @@ def is_store(path: str | Path) -> bool:
     if is_remote(path):
         return is_remote_store(path)
     folder = Path(path)
-    return (folder / FILE).is_file() or (folder / WORK).is_dir()
+    # Without its manifest, a store is damaged, not a graph.
+    has_files = (folder / FILE).exists() or (folder / "terms.npy").is_file()
+    return has_files or (folder / WORK).is_dir()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nfgnn.errors import UserError
+from nfgnn.store.opened_files import UnusableStoreError
 
 GRAPH_FILES = ("indptr", "indices", "scale", "weight")
 """Files of a store with a graph; only a weighted graph has the last one."""
@@ -85,8 +85,8 @@ class StoredGraph:
         connected = scale > 0
         return np.where(connected, np.where(connected, scale, 1.0) ** -2, 0.0)
 
-    def _damaged(self, file: str) -> UserError:
-        return UserError(
+    def _damaged(self, file: str) -> UnusableStoreError:
+        return UnusableStoreError(
             f"{self.name}: {file}.npy is damaged; precompute the store again, or restore the file "
             "from a copy"
         )

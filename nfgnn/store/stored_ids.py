@@ -44,12 +44,13 @@ class StoredIds:
         rows = np.full(len(wanted), -1, dtype=np.int64)
         for i, name in enumerate(wanted):
             encoded = name.encode()
-            place = bisect_left(self.order, encoded, key=self._encoded)
-            if place < len(self.order) and self._encoded(self.order[place]) == encoded:
+            place = bisect_left(self.order, encoded, key=self.encoded)
+            if place < len(self.order) and self.encoded(self.order[place]) == encoded:
                 rows[i] = self.order[place]
         return rows
 
-    def _encoded(self, row: int) -> bytes:
+    def encoded(self, row: int) -> bytes:
+        """Return the id of a row in UTF-8."""
         return self.text[self.start[row] : self.start[row + 1]].tobytes()
 
 

@@ -73,8 +73,10 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise UserError(f"{path.parent} is not a saved model: {path.name} is missing; {REMEDY}")
     try:
         tensors = load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, ValueError) as error:
         raise UserError(f"{path}: is damaged ({error}); {REMEDY}") from None
+    except (OSError, RuntimeError) as error:  # torch opens the file again
+        raise UserError(f"{path}: cannot be read ({error}); check the disk, or {REMEDY}") from None
     for name, values in tensors.items():
         if not bool(values.isfinite().all()):
             raise UserError(f"{path}: {name} has values that are not finite; train the model again")

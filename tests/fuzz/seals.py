@@ -59,7 +59,7 @@ def seal_store_files(folder: Path) -> None:
                     checksums[name] = file_checksums(file, rows)
         manifest.pop("samples", None)
         path.write_text(json.dumps(manifest))
-    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
         return  # the mutation has left no manifest
     seal_store(folder)
 

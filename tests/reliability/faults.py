@@ -1,4 +1,4 @@
-"""Full, read-only and refusing disks at every file event of a command."""
+"""Full, read-only, refusing and unreadable disks at every file event of a command."""
 
 import errno
 from dataclasses import dataclass
@@ -13,13 +13,19 @@ class Fault:
 
     error: int
     lasting: bool
-    deletes: bool
+    deletes: bool = False
+    reads: bool = False
+    """Whether reading fails, not writing."""
 
 
 FAULTS = {
-    "full": Fault(errno.ENOSPC, lasting=True, deletes=False),
+    "full": Fault(errno.ENOSPC, lasting=True),
     "read-only": Fault(errno.EROFS, lasting=True, deletes=True),
-    "one refusal": Fault(errno.EACCES, lasting=False, deletes=False),
+    "one refusal": Fault(errno.EACCES, lasting=False),
+}
+READ_FAULTS = {
+    "unreadable": Fault(errno.EIO, lasting=True, reads=True),
+    "one bad sector": Fault(errno.EIO, lasting=False, reads=True),
 }
 
 
@@ -32,7 +38,9 @@ def try_fault(
         How the first command ended, and what is wrong with its end, its files or the second one.
     """
     work = prepared.fresh(folder)
-    outcome = server.run(prepared.case.command, work, at, fault.error, fault.lasting, fault.deletes)
+    command = prepared.case.command
+    how = (fault.error, fault.lasting, fault.deletes, fault.reads)
+    outcome = server.run(command, work, at, *how)
     if not outcome.failed:  # the command has fewer events
         return outcome, None
     problem = outcome.problem() or damage(prepared, work)

@@ -54,6 +54,10 @@ CASES = {
         ("predict", "run", str(HERE / "new_accounts"), "--extends", "store", "-o", "p.csv"),
         (_SERVED, (*_STORE_RUN, "--out", "run")),
     ),
+    "serve": Case(
+        ("serve", "run", "--extends", "store", "--device", "cpu", "--port", "0"),
+        (_SERVED, (*_STORE_RUN, "--out", "run")),
+    ),
     "predict --overwrite": Case(
         ("predict", "run", "karate", "-o", "p.parquet", "--overwrite"),
         (
@@ -130,6 +134,7 @@ class Server:
         error: int = 0,
         lasting: bool = False,
         deletes: bool = False,
+        reads: bool = False,
         kill_after: float | None = None,
     ) -> Outcome:
         """Run a command in a folder.
@@ -141,6 +146,7 @@ class Server:
             error: the error number; 0 kills the process instead.
             lasting: whether all later events fail, too.
             deletes: whether deleting files is an event that can fail.
+            reads: whether events are those that read files, not those that change them.
             kill_after: seconds after which the process is killed, wherever it is.
         """
         job = {
@@ -151,6 +157,7 @@ class Server:
             "error": error,
             "lasting": lasting,
             "deletes": deletes,
+            "reads": reads,
             "kill_after": kill_after,
             "limit": _LIMIT,
         }

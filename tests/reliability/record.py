@@ -1,13 +1,14 @@
 """Interrupt commands at every file event, and record what happened.
 
     python tests/reliability/record.py faults --workers 2
+    python tests/reliability/record.py reads --workers 2
     python tests/reliability/record.py kills --workers 2
 
 ``faults`` tries a full disk, a read-only disk and a single refusal at every file event of every
-command, or at every N-th with ``--every N``. ``kills`` interrupts each command ``--kills`` times,
-two thirds of them at random file events and the others at random moments. They write
-``benchmarks/results/faults.md`` and ``benchmarks/results/kills.md``; status 1 means that something
-was wrong.
+command, or at every N-th with ``--every N``. ``reads`` lets calls that read files fail instead.
+``kills`` interrupts each command ``--kills`` times, two thirds of them at random file events and
+the others at random moments. They write ``benchmarks/results/faults.md``, ``reads.md`` and
+``kills.md``; status 1 means that something was wrong.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from reliability.faults import FAULTS, try_fault
+from reliability.faults import FAULTS, READ_FAULTS, try_fault
 from reliability.harness import CASES, prepare, running_server
 from reliability.kills import kill_at_event, kill_at_moment, random_events
 
@@ -32,6 +33,7 @@ KILLED = (
     *("train", "train STORE", "train --overwrite", "precompute", "precompute --serve"),
     *("predict --extends", "tune", "auto", "reproduce"),
 )
+READING = ("predict --extends", "serve")
 Row = tuple[list[str], list[str]]
 """The cells of a line of the table, and the problems behind it."""
 
@@ -39,13 +41,14 @@ Row = tuple[list[str], list[str]]
 def fault_row(job: tuple[str, str], every: int) -> Row:
     """Try one kind of fault at every file event of a command, or at every N-th."""
     name, kind = job
+    fault = {**FAULTS, **READ_FAULTS}[kind]
     problems = []
     ends: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as place, running_server(Path(place), [name]) as server:
         prepared = prepare(server, name, Path(place, "case"))
         at = 1
         while True:
-            outcome, problem = try_fault(server, prepared, FAULTS[kind], at, Path(place, "work"))
+            outcome, problem = try_fault(server, prepared, fault, at, Path(place, "work"))
             if not outcome.failed:
                 break
             ends["message" if outcome.status else "finished"] += 1
@@ -90,6 +93,10 @@ KINDS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         [(name, kind) for name in CASES for kind in FAULTS],
         ["command", "disk", "every N-th", "tried", "message", "finished", "problems"],
     ),
+    "reads": (
+        [(name, kind) for name in READING for kind in READ_FAULTS],
+        ["command", "disk", "every N-th", "tried", "message", "finished", "problems"],
+    ),
     "kills": (
         [(name, kind) for name in KILLED for kind in ("file event", "moment")],
         ["command", "killed at a random", "kills", "equal after resuming", "problems"],
@@ -97,6 +104,7 @@ KINDS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
 }
 TITLES = {
     "faults": "Full, read-only and refusing disks at every file event",
+    "reads": "Disks that cannot be read",
     "kills": "Killed with SIGKILL, and resumed",
 }
 NOTES = {
@@ -105,6 +113,10 @@ NOTES = {
     "command ends with status 2 and one message, or finishes; existing outputs are as they were or "
     "as they will be; the same command on a working disk then leaves exactly the files of an "
     "uninterrupted one.",
+    "reads": "An event opens a file or folder for reading, reads, or maps a file into memory. It "
+    "fails with an input/output error, on an unreadable disk like all later ones. Every command "
+    "ends with status 2 and one message, or with the result of a working disk; `serve` answers one "
+    "request.",
     "kills": "After the same command has run again, all files are those of an uninterrupted one, "
     "but for times, and nothing else is left.",
 }
@@ -133,7 +145,7 @@ def main() -> None:
     )
     parser.add_argument("kind", choices=list(KINDS))
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--every", type=int, default=1, help="of the file events of `faults`")
+    parser.add_argument("--every", type=int, default=1, help="of the events")
     parser.add_argument("--kills", type=int, default=30, help="of every command of `kills`")
     parser.add_argument("--commands", nargs="*", default=list(CASES), help="only these")
     parser.add_argument("--machine", default="this machine", help="for the table")

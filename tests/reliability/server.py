@@ -15,6 +15,9 @@ import sys
 import tempfile
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +35,15 @@ import nfgnn.store
 import nfgnn.training.minibatch
 from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.cli import main
+from nfgnn.errors import UserError
+from nfgnn.serving import PredictionServer
 
 _MODULES = (matplotlib.pyplot, optuna, pyarrow.csv, pyarrow.parquet, nfgnn.explain, nfgnn.paper)
 _EVENTS = ctypes.CDLL(None)
 _EVENTS.faults_last.restype = ctypes.c_char_p
+_NEW_ACCOUNT = {
+    "nodes": [{"features": [0.5, -1.25, 3], "neighbours": ["acc-03", "acc-17"], "weights": [1, 2]}]
+}
 
 
 def save_model(folder: str) -> None:
@@ -43,6 +51,26 @@ def save_model(folder: str) -> None:
     data = split(load_dataset("karate"), "stratified", 0)
     clf = NodeClassifier("MLP", seed=1, device="cpu", epochs=3).fit(data)
     clf.save(folder, overwrite=True)
+
+
+def answer_one_request(server: PredictionServer) -> None:
+    """Answer a request, keep the answer in a file, and end like a server that is interrupted."""
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(_request, server.server_port)
+        server.handle_request()
+        status, body = found.result()
+    _EVENTS.faults_disarm()
+    if status != HTTPStatus.OK:
+        raise UserError(json.loads(body)["error"])
+    Path("answer.json").write_bytes(body)
+    raise KeyboardInterrupt
+
+
+def _request(port: int) -> tuple[int, bytes]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("POST", "/predict", json.dumps(_NEW_ACCOUNT))
+    answer = connection.getresponse()
+    return answer.status, answer.read()
 
 
 def work(job: dict[str, Any]) -> None:
@@ -55,7 +83,12 @@ def work(job: dict[str, Any]) -> None:
     sys.stderr = sys.__stderr__
     sys.argv = ["nfgnn", *job["command"]]
     _EVENTS.faults_arm(
-        job["folder"].encode(), job["at"], job["error"], job["lasting"], job["deletes"]
+        job["folder"].encode(),
+        job["at"],
+        job["error"],
+        job["lasting"],
+        job["deletes"],
+        job["reads"],
     )
     status = 0
     try:
@@ -109,6 +142,7 @@ def serve() -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     warm_up(json.loads(sys.stdin.readline()))
+    PredictionServer.serve_forever = answer_one_request  # type: ignore[method-assign, assignment]
     # Checkpoints are written at every chance, so that kills find them.
     nfgnn.training.minibatch._CHECKPOINT_SHARE = math.inf
     for line in sys.stdin:

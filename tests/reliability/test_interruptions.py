@@ -4,11 +4,12 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
-from reliability.faults import FAULTS, try_fault
+from reliability.faults import FAULTS, READ_FAULTS, try_fault
 from reliability.harness import CASES, KARATE, QUICK, Prepared, Server, prepare, running_server
 from reliability.kills import kill_at_event, random_events
 
@@ -16,10 +17,12 @@ SAMPLED = (
     "train",
     "precompute --overwrite",
     "precompute --serve",
+    "predict --extends",
     "tune",
     "NodeClassifier.save",
 )
 KILLED = (*SAMPLED, "train on parts", "auto")
+READING = ("predict --extends", "serve")
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler"
 )
@@ -27,13 +30,24 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running_server(tmp_path_factory.mktemp("server"), KILLED) as running:
+    with running_server(tmp_path_factory.mktemp("server"), (*KILLED, "serve")) as running:
         yield running
 
 
+@pytest.fixture(scope="module")
+def cases(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Prepared]:
+    """Return a function that prepares a case, once for all tests."""
+
+    @cache
+    def prepare_once(name: str) -> Prepared:
+        return prepare(server, name, tmp_path_factory.mktemp("case") / "case")
+
+    return prepare_once
+
+
 @pytest.fixture
-def prepared(server: Server, tmp_path: Path, request: pytest.FixtureRequest) -> Prepared:
-    return prepare(server, request.param, tmp_path / "case")
+def prepared(cases: Callable[[str], Prepared], request: pytest.FixtureRequest) -> Prepared:
+    return cases(request.param)
 
 
 @pytest.mark.parametrize("prepared", SAMPLED, indirect=True)
@@ -42,6 +56,19 @@ def test_a_failing_disk(server: Server, prepared: Prepared, tmp_path: Path) -> N
     for at, fault in zip(events, FAULTS.values()):
         outcome, problem = try_fault(server, prepared, fault, at, tmp_path / "work")
         assert problem is None, (at, outcome)
+
+
+@pytest.mark.parametrize("prepared", READING, indirect=True)
+def test_a_disk_that_cannot_be_read(server: Server, prepared: Prepared, tmp_path: Path) -> None:
+    """No traceback, no partial output, and no other answer than that of a working disk."""
+    work = tmp_path / "work"
+    if prepared.case.command[0] == "serve":
+        assert prepared.events == 0  # the server changes no files
+    whole = server.run(prepared.case.command, prepared.fresh(work), reads=True)
+    for fault in READ_FAULTS.values():
+        for at in random.Random(2).sample(range(1, whole.events + 1), 3):
+            outcome, problem = try_fault(server, prepared, fault, at, work)
+            assert problem is None, (at, outcome)
 
 
 @pytest.mark.parametrize("prepared", KILLED, indirect=True)

@@ -1,24 +1,14 @@
 """Slow, rude and numerous clients do not occupy the server."""
 
+import contextlib
 import json
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import struct
 
 import pytest
+from helpers.prediction_clients import request, serving
 
 from nfgnn.serving import PredictionServer, StorePredictor
-
-
-@contextmanager
-def serving(predictor: StorePredictor, **limits: float) -> Iterator[PredictionServer]:
-    with PredictionServer(predictor, port=0, **limits) as found:
-        thread = threading.Thread(target=found.serve_forever)
-        thread.start()
-        yield found
-        found.shutdown()
-        thread.join()
 
 
 def connect(server: PredictionServer) -> socket.socket:
@@ -126,3 +116,43 @@ def test_the_answer_to_a_head_request_has_no_body(predictor: StorePredictor) -> 
         found = answers(client)
     assert found.startswith(b"HTTP/1.1 501 ")
     assert found.endswith(b"\r\n\r\n")
+
+
+def test_a_huge_request_gets_its_status(predictor: StorePredictor) -> None:
+    """The client sends all of it before it reads the answer."""
+    with serving(predictor) as server:
+        status, answer = request(server, "POST", "/predict", b" " * 2**26)
+        assert status == 413
+        assert "has more than 8388608 bytes; send fewer nodes" in str(answer["error"])
+        assert request(server, "GET", "/health")[0] == 200
+
+
+def test_a_huge_request_that_never_ends_is_given_up(predictor: StorePredictor) -> None:
+    with serving(predictor, timeout=0.3, max_connections=1) as server:
+        with connect(server) as client:
+            client.sendall(b"POST /predict HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n")
+            assert answers(client).startswith(b"HTTP/1.1 413 ")
+            with contextlib.suppress(ConnectionError):
+                while True:
+                    client.sendall(b" " * 2**16)
+        found = b""
+        while not found.startswith(b"HTTP/1.1 200 "):
+            with connect(server) as client:
+                client.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+                found = client.recv(65536)
+
+
+def test_clients_that_do_not_wait_for_their_answer(
+    predictor: StorePredictor, capfd: pytest.CaptureFixture[str]
+) -> None:
+    body = json.dumps({"nodes": [{"features": [0] * 5, "neighbours": ["p3"]}] * 50}).encode()
+    head = f"POST /predict HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    reset = struct.pack("ii", 1, 0)  # close without waiting for what was sent
+    with serving(predictor) as server:
+        for _ in range(5):
+            client = connect(server)
+            client.sendall(head + body)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            client.close()
+        assert request(server, "POST", "/predict", body)[0] == 200
+    assert capfd.readouterr().err == ""

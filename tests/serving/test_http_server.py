@@ -3,7 +3,6 @@
 import http.client
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from helpers.command_line import main_status
+from helpers.prediction_clients import request, serving
 from helpers.serving_graphs import person
 
 from nfgnn.serving import NewNode, PredictionServer, StorePredictor
@@ -18,27 +18,8 @@ from nfgnn.serving import NewNode, PredictionServer, StorePredictor
 
 @pytest.fixture(scope="module")
 def server(predictor: StorePredictor) -> Iterator[PredictionServer]:
-    with PredictionServer(predictor, port=0, max_body=20_000, max_nodes=5) as found:
-        thread = threading.Thread(target=found.serve_forever)
-        thread.start()
+    with serving(predictor, max_body=20_000, max_nodes=5) as found:
         yield found
-        found.shutdown()
-        thread.join()
-
-
-def request(
-    server: PredictionServer, method: str, path: str, body: object = None, **headers: str
-) -> tuple[int, dict[str, object]]:
-    """Return the status and the JSON of an answer."""
-    connection = http.client.HTTPConnection(*server.server_address[:2], timeout=20)
-    text = body if isinstance(body, str | bytes | None) else json.dumps(body)
-    try:
-        connection.request(method, path, text, headers)
-        answer = connection.getresponse()
-        assert answer.getheader("Content-Type") == "application/json"
-        return answer.status, json.loads(answer.read())
-    finally:
-        connection.close()
 
 
 def test_predictions_are_those_of_the_predictor(

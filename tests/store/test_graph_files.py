@@ -32,6 +32,9 @@ def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("id_start", 10**6, "does not fit id_text.npy"),
         ("id_order", 40, "does not hold rows of the store"),
         ("id_order", -1, "does not hold rows of the store"),
+        ("id_order", 0, "does not hold the order of the ids"),
+        ("scale", 1e-200, "has values that no degrees have"),
+        ("scale", 1e200, "has values that no degrees have"),
         ("scale", np.nan, "negative or not finite"),
         ("scale", np.inf, "negative or not finite"),
         ("scale", -1.0, "negative or not finite"),
@@ -49,6 +52,16 @@ def test_values_that_do_not_fit_are_refused(
     with pytest.raises(UserError, match=message) as refused:
         Store.open(store)
     assert str(store / f"{name}.npy") in str(refused.value)
+
+
+def test_rows_in_another_order_than_their_ids_are_refused(intact: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(intact, store)
+    order = np.load(store / "id_order.npy")
+    np.save(store / "id_order.npy", np.roll(order, 1))
+    seal_store_files(store)
+    with pytest.raises(UserError, match=r"id_order\.npy: does not hold the order of the ids"):
+        Store.open(store)
 
 
 def test_weights_of_another_length_are_refused(tmp_path: Path) -> None:

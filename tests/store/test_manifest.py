@@ -32,7 +32,7 @@ def test_unusable_manifests_are_rejected(store: Store) -> None:
         with pytest.raises(UserError, match="is damaged"):
             Store.open(store.path)
     path.unlink()
-    with pytest.raises(UserError, match="is not a store"):
+    with pytest.raises(UserError, match=r"manifest\.json: is missing, or not a file; precompute"):
         Store.open(store.path)
     (store.path / "work").mkdir()
     with pytest.raises(UserError, match="is an unfinished store"):
@@ -74,6 +74,9 @@ def test_a_changed_manifest_is_rejected(store: Store, key: str, value: object) -
         ("class_names", ["a", "b", "c", "c"]),
         ("basis", "-1"),
         ("lambda_max", []),
+        ("feature_mean", {"a": 1}),
+        ("feature_mean", [0.0]),
+        ("feature_scaling", {"unknown": [1.0]}),
     ],
 )
 def test_impossible_values_without_a_checksum_are_rejected(

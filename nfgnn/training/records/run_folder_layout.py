@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nfgnn.checksums import SUMS
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, system_error
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import refuse_foreign_files
 
@@ -83,7 +83,9 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError) as error:
+    except OSError as error:
+        raise system_error(error, path) from None
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is damaged: {error}; {REMEDY}") from None
     if not isinstance(content, dict):
         raise UserError(f"{path} is damaged: it holds no JSON object; {REMEDY}")
