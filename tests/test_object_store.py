@@ -136,3 +136,14 @@ def test_a_password_in_the_url_is_refused_and_not_repeated() -> None:
     assert "environment variables" in str(caught.value)
     check_url("abfs://container@account/key")
     check_url("s3://bucket/a:b@c")
+
+
+def test_other_object_storage_is_opened_by_pyarrow() -> None:
+    """The server is not contacted: these file systems are not tested beyond this."""
+    folders = {
+        "gs://bucket/a/b/": ("gcs", "bucket/a/b"),
+        "abfs://box@account.dfs.core.windows.net/a": ("abfs", "box/a"),
+    }
+    for url, expected in folders.items():
+        folder = RemoteFolder.open(url)
+        assert (folder.filesystem.type_name, folder.path) == expected

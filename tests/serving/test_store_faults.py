@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fuzz.seals import seal_store_files
 from helpers.command_line import main_status
 from helpers.prediction_clients import request, serving
 from helpers.serving_graphs import person, write_people
@@ -196,6 +197,20 @@ def test_files_that_change_in_place_are_noticed(
     change(path)
     with pytest.raises(UnusableStoreError, match=f"{name}.npy: was changed while it was open"):
         opened.predict([NODE])
+
+
+def test_probabilities_that_are_not_numbers_are_refused(
+    predict: Callable[..., object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With checksums that match the damage, only the result shows it."""
+    path = Path("store", "scale.npy")
+    np.save(path, np.load(path) * 1e60)
+    seal_store_files(Path("store"))
+    assert predict() == 2
+    message = capsys.readouterr().err
+    assert "probabilities that are not numbers" in message
+    assert "the store with `nfgnn verify`" in message
+    assert not Path("p.csv").exists()
 
 
 def test_an_answer_is_not_given_if_the_store_changes_meanwhile(
