@@ -1,5 +1,6 @@
 """``nfgnn serve``: predict the classes of new nodes over HTTP."""
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -47,7 +48,7 @@ def serve(
 
     POST /predict takes {"nodes": [{"features": […], "neighbours": […]}]}.
     """
-    from nfgnn.cli._print import message, print_json
+    from nfgnn.cli._print import print_json
     from nfgnn.serving import PredictionServer, StorePredictor
 
     predictor = StorePredictor.open(run, extends, seed, device)
@@ -60,9 +61,17 @@ def serve(
         ) from None
     if json_:
         print_json({"run": str(run), "store": extends, "url": server.url})
-    message(f"serving {run} on {server.url} (press Ctrl-C to stop)")
+    _log(f"serving {run} on {server.url} (press Ctrl-C to stop)")
     with server:
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            message("stopped")
+            _log("stopped")
+
+
+def _log(text: str) -> None:
+    """Print a line, unless the disk of the log is full, which must not stop the server."""
+    from nfgnn.cli._print import message
+
+    with suppress(OSError):
+        message(text)

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from helpers.prediction_clients import request, serving
 from helpers.serving_graphs import person, write_people
 
 from nfgnn.errors import UserError
-from nfgnn.serving import NewNode, StorePredictor
+from nfgnn.serving import NewNode, PredictionServer, StorePredictor
 from nfgnn.store import Store, UnusableStoreError
 
 NODE = NewNode(person(7), ["p3", "p8"])
@@ -255,6 +256,25 @@ def test_a_server_reports_a_changed_store(
             assert str(opened.store.path) not in str(answer)
     # The operator learns which file it is, once.
     assert capsys.readouterr().err.count("terms.npy: was changed while it was open") == 1
+
+
+def test_the_server_starts_with_a_log_on_a_full_disk(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statuses = []
+
+    def serve(server: PredictionServer) -> None:
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(request, server, "GET", "/health")
+            server.handle_request()
+            statuses.append(asked.result()[0])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PredictionServer, "serve_forever", serve)
+    monkeypatch.setattr("sys.stderr", FullDisk())
+    command = ("serve", "run", "--extends", "store", "--device", "cpu", "--port", "0")
+    assert main_status(*command) == 0
+    assert statuses == [200]
 
 
 def test_a_full_disk_of_the_log_does_not_stop_the_server(
