@@ -52,9 +52,9 @@ class NodePrediction:
 class StorePredictor:
     """Predict the classes of new nodes from a store with a graph (``nfgnn precompute --serve``).
 
-    The store is memory-mapped: only the neighbourhood of the new nodes is read, and nothing is
-    written. Every call extends the graph of the store by its own nodes only. Several threads may
-    call an object at the same time.
+    The store is memory-mapped: calls read the neighbourhood of the new nodes only, and nothing is
+    written. All edges are read once when the object is made. Every call extends the graph of the
+    store by its own nodes only. Several threads may call an object at the same time.
 
     A store that is replaced or deleted remains usable for those who have opened it. If files are
     changed in place, calls raise :class:`nfgnn.store.UnusableStoreError`.
@@ -80,6 +80,10 @@ class StorePredictor:
         names = classifier.class_names_ or map(str, range(classifier.num_classes_))
         self.class_names = list(names)
         self._files = store.map_for_new_nodes()
+        if tolerance > 0:
+            # Without this, the first call would wait until all edges are read.
+            with self._files.unchanged():
+                _ = store.graph.neighbour_squares, store.graph.total_degree
 
     @classmethod
     def open(

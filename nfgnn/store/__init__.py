@@ -18,7 +18,7 @@ data flows through these modules:
 7. ``new_node_terms.py``: rows of nodes that are added to a graph in memory, and
    ``new_node_parts.py`` their other parts; ``attached_terms.py``: rows of nodes that are attached
    to a store (``stored_graph.py``, ``stored_ids.py``, ``opened_files.py``,
-   ``extended_graph.py``, ``indicator_walks.py``).
+   ``extended_graph.py``, ``indicator_walks.py``, ``graph_ball.py``, ``ball_operator.py``).
 
 :class:`StoreWriter` and :func:`write_store` write rows, :meth:`Store.rows` reads them.
 """

@@ -59,8 +59,9 @@ def attached_terms(
         stored: returns stored terms.
         new: the new nodes, with scaled features.
         basis, K, lambda_max: how the stored terms were computed.
-        tolerance: decides which walks around a new node are followed, see
+        tolerance: decides which edges around a new node are read and which are estimated, see
             :func:`~nfgnn.store.indicator_walks.indicator_walks`. With 0 the result is exact.
+            Otherwise, all entries of the graph are read once, before the first result.
 
     Returns:
         Terms ``[m, K + 1, features]`` in float32.

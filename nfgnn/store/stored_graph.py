@@ -1,13 +1,18 @@
 """The adjacency matrix of a store, read in place."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from nfgnn.store.opened_files import UnusableStoreError
 
 GRAPH_FILES = ("indptr", "indices", "scale", "weight")
 """Files of a store with a graph; only a weighted graph has the last one."""
+
+_BLOCK = 2**16
+"""Rows of the whole graph that are read at once."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,36 @@ class StoredGraph:
     def num_nodes(self) -> int:
         return len(self.scale)
 
+    @cached_property
+    def total_degree(self) -> float:
+        """Sum of the weighted degrees of all nodes."""
+        blocks = range(0, self.num_nodes, _BLOCK)
+        return float(sum(self.degree(slice(first, first + _BLOCK)).sum() for first in blocks))
+
+    @cached_property
+    def neighbour_squares(self) -> np.ndarray:
+        r"""Sums of :math:`w_{uv}^2 / d_v` over the entries of every row u, in float64.
+
+        All entries are read when this is used for the first time.
+        """
+        n = self.num_nodes
+        inverse_degree = np.square(self.scale)
+        found = np.empty(n)
+        for first in range(0, n, _BLOCK):
+            starts = self.indptr[first : first + _BLOCK + 1]
+            self._check_rows(starts[:-1], np.diff(starts))
+            entries = slice(starts[0], starts[-1])
+            indices = self.indices[entries]
+            self._check_targets(indices)
+            if self.weight is None:
+                squares = np.ones(len(indices))
+            else:
+                squares = np.square(self.weight[entries])
+            shape = (len(starts) - 1, n)
+            block = sparse.csr_array((squares, indices, starts - starts[0]), shape)
+            found[first : first + _BLOCK] = block @ inverse_degree
+        return found
+
     def num_entries(self, nodes: np.ndarray) -> np.ndarray:
         """Return the numbers of entries of some rows."""
         counts: np.ndarray = self.indptr[nodes + 1] - self.indptr[nodes]
@@ -63,13 +98,11 @@ class StoredGraph:
         """
         first = self.indptr[nodes]
         counts = self.indptr[nodes + 1] - first
-        if len(nodes) and (counts.min() < 0 or int((first + counts).max()) > len(self.indices)):
-            raise self._damaged("indptr")
+        self._check_rows(first, counts)
         entry = np.repeat(first - np.cumsum(counts) + counts, counts)
         entry += np.arange(len(entry))
         target = self.indices[entry]
-        if len(target) and (target.min() < 0 or target.max() >= self.num_nodes):
-            raise self._damaged("indices")
+        self._check_targets(target)
         return counts, target, None if self.weight is None else self.weight[entry]
 
     def neighbours(self, nodes: np.ndarray) -> Neighbours:
@@ -79,11 +112,19 @@ class StoredGraph:
         weight = np.ones(len(row)) if weight is None else weight
         return Neighbours(row, target.astype(np.int64), weight)
 
-    def degree(self, nodes: np.ndarray) -> np.ndarray:
+    def degree(self, nodes: np.ndarray | slice) -> np.ndarray:
         """Return the weighted degrees, self-loops included."""
         scale = self.scale[nodes]
         connected = scale > 0
         return np.where(connected, np.where(connected, scale, 1.0) ** -2, 0.0)
+
+    def _check_rows(self, first: np.ndarray, counts: np.ndarray) -> None:
+        if len(first) and (counts.min() < 0 or int((first + counts).max()) > len(self.indices)):
+            raise self._damaged("indptr")
+
+    def _check_targets(self, target: np.ndarray) -> None:
+        if len(target) and (target.min() < 0 or target.max() >= self.num_nodes):
+            raise self._damaged("indices")
 
     def _damaged(self, file: str) -> UnusableStoreError:
         return UnusableStoreError(

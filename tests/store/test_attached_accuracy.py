@@ -33,7 +33,19 @@ def star(rng: np.random.Generator) -> np.ndarray:
     return np.stack([np.zeros(NODES - 1, dtype=np.int64), np.arange(1, NODES)])
 
 
-FAMILIES = {"power law": power_law, "regular": regular, "star": star}
+def communities(rng: np.random.Generator) -> np.ndarray:
+    """Dense groups of 20 nodes, with hubs between them."""
+    source = rng.integers(0, NODES, 6 * NODES)
+    inside = np.stack([source, source - source % 20 + rng.integers(0, 20, 6 * NODES)])
+    return np.concatenate([inside, power_law(rng)[:, : 2 * NODES]], 1)
+
+
+FAMILIES = {
+    "power law": power_law,
+    "regular": regular,
+    "star": star,
+    "communities": communities,
+}
 
 
 def undirected(ends: np.ndarray) -> Tensor:
@@ -43,10 +55,15 @@ def undirected(ends: np.ndarray) -> Tensor:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@given(seed=st.integers(0, 10**6), K=st.sampled_from([3, 6, 10]), m=st.sampled_from([1, 1, 3]))
+@given(
+    seed=st.integers(0, 10**6),
+    K=st.sampled_from([3, 6, 10]),
+    m=st.sampled_from([1, 1, 3]),
+    self_loops=st.booleans(),
+)
 @settings(max_examples=6, deadline=None)
 def test_rows_and_logits_equal_those_of_the_whole_graph(
-    family: str, seed: int, K: int, m: int
+    family: str, seed: int, K: int, m: int, self_loops: bool
 ) -> None:
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
@@ -55,7 +72,8 @@ def test_rows_and_logits_equal_those_of_the_whole_graph(
     neighbours = (NODES * rng.random((m, 6)) ** 3).astype(np.int64)
     ends = np.stack([neighbours.ravel(), np.repeat(np.arange(NODES, NODES + m), 6)])
     new = NewNodes(torch.randn(m, 4), torch.from_numpy(ends))
-    case = GraphWithNewNodes(torch.randn(NODES, 4), edges, None, new, resolve_basis("chebyshev"), K)
+    chebyshev = resolve_basis("chebyshev")
+    case = GraphWithNewNodes(torch.randn(NODES, 4), edges, None, new, chebyshev, K, self_loops)
     # Rounding of the stored terms is not what this test is about.
     stored = polynomial_terms(case.x.double(), case.operator(), case.basis, K).transpose(0, 1)
     found = attached_terms(case.stored_graph(), stored.__getitem__, new, case.basis, K)

@@ -73,7 +73,7 @@ def test_only_nodes_that_matter_are_read() -> None:
 
 
 def test_the_tolerance_bounds_the_work_and_the_error() -> None:
-    """Behind a hub of degree 400 nothing matters, so its edges need not be read."""
+    """A hub of degree 400 whose neighbours have no other edges need not be read."""
     n = 401
     star = torch.stack([torch.zeros(400, dtype=torch.long), torch.arange(1, n)])
     both = torch.cat([star, star.flip(0)], 1)
@@ -85,9 +85,7 @@ def test_the_tolerance_bounds_the_work_and_the_error() -> None:
     for tolerance in (1e-1, 1e-3, 1e-6, 0.0):
         ours = attached_terms(case.stored_graph(), stored, new, case.basis, 6, tolerance=tolerance)
         errors.append(float((ours - whole).abs().max()))
-    assert errors[-1] < 1e-5
-    assert errors[2] < 1e-5
-    assert errors[0] < 1
+    assert max(errors) < 1e-5
 
 
 def test_stores_without_a_graph_are_rejected(tmp_path: Path) -> None:
