@@ -61,9 +61,8 @@ test:  ## run the checks: lint, types and all tests
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint browser
 	@$(MAKE) --no-print-directory --jobs 2 pytest types
 
-# Three workers on two cores, because some tests wait for other processes.
 pytest: $(DEV)
-	$(BIN)/pytest -n 3 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal
 
 test-lowest:  ## run the core tests with the lowest versions that pyproject.toml allows
 	$(PYTHON) -m venv $(LOWEST)

@@ -60,6 +60,8 @@ def test_workers_on_other_machines_copy_a_remote_store(
     assert copy.manifest == local.manifest
 
 
+# The cluster starts workers four times, which takes minutes on a busy machine.
+@pytest.mark.timeout(900)
 def test_workers_of_which_one_is_killed_equal_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
