@@ -4,7 +4,10 @@ import http.client
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+
+import pytest
 
 from nfgnn.serving import PredictionServer, StorePredictor
 
@@ -35,3 +38,18 @@ def request(
         return answer.status, json.loads(answer.read())
     finally:
         connection.close()
+
+
+def interrupt_after_one_request(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let servers answer one request and then be interrupted; return the list of the statuses."""
+    statuses = []
+
+    def serve(server: PredictionServer) -> None:
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(request, server, "GET", "/health")
+            server.handle_request()
+            statuses.append(asked.result()[0])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PredictionServer, "serve_forever", serve)
+    return statuses

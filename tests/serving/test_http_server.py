@@ -4,13 +4,12 @@ import http.client
 import json
 import socket
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from helpers.command_line import main_status
-from helpers.prediction_clients import request, serving
+from helpers.prediction_clients import interrupt_after_one_request, request, serving
 from helpers.serving_graphs import person
 
 from nfgnn.serving import NewNode, PredictionServer, StorePredictor
@@ -118,22 +117,13 @@ def test_clients_that_disappear_do_no_harm(
 def test_the_command_serves_until_it_is_interrupted(
     served: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answers = []
-
-    def serve(server: PredictionServer) -> None:
-        with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(request, server, "GET", "/health")
-            server.handle_request()
-            answers.append(asked.result()[0])
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(PredictionServer, "serve_forever", serve)
+    statuses = interrupt_after_one_request(monkeypatch)
     monkeypatch.chdir(served)
     command = ("serve", "run", "--extends", "store", "--device", "cpu", "--json")
     assert main_status(*command, "--port", "0") == 0
     output = capsys.readouterr()
     port = json.loads(output.out)["url"].rpartition(":")[2]
-    assert answers == [200]
+    assert statuses == [200]
     assert output.err.endswith("stopped\n")
     with socket.create_server(("127.0.0.1", int(port))):
         assert main_status(*command, "--port", port) == 2

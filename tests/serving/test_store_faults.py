@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +13,11 @@ import numpy as np
 import pytest
 from fuzz.seals import seal_store_files
 from helpers.command_line import main_status
-from helpers.prediction_clients import request, serving
+from helpers.prediction_clients import interrupt_after_one_request, request, serving
 from helpers.serving_graphs import person, write_people
 
 from nfgnn.errors import UserError
-from nfgnn.serving import NewNode, PredictionServer, StorePredictor
+from nfgnn.serving import NewNode, StorePredictor
 from nfgnn.store import Store, UnusableStoreError
 
 NODE = NewNode(person(7), ["p3", "p8"])
@@ -261,16 +260,7 @@ def test_a_server_reports_a_changed_store(
 def test_the_server_starts_with_a_log_on_a_full_disk(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    statuses = []
-
-    def serve(server: PredictionServer) -> None:
-        with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(request, server, "GET", "/health")
-            server.handle_request()
-            statuses.append(asked.result()[0])
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(PredictionServer, "serve_forever", serve)
+    statuses = interrupt_after_one_request(monkeypatch)
     monkeypatch.setattr("sys.stderr", FullDisk())
     command = ("serve", "run", "--extends", "store", "--device", "cpu", "--port", "0")
     assert main_status(*command) == 0
