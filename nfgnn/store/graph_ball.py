@@ -146,9 +146,9 @@ def product(matrix: sparse.sparray, vectors: np.ndarray) -> np.ndarray:
 
 
 def _distinct(nodes: np.ndarray) -> np.ndarray:
-    """Return the different ones of some nodes in ascending order.
+    """Return the distinct nodes in ascending order, in which the files are then read.
 
-    Sorting is faster than the table of ``np.unique``. The files are read in this order then.
+    Sorting is faster here than the hash table of ``np.unique``.
     """
     nodes = np.sort(nodes)
     is_first = np.ones(len(nodes), dtype=bool)
@@ -160,7 +160,7 @@ _local = threading.local()
 
 
 def _place_table(num_nodes: int) -> np.ndarray:
-    """Return an array of -1 for all nodes, which this thread uses again and again."""
+    """Return an array of -1 for all nodes, which this thread reuses."""
     tables: dict[str, np.ndarray] = vars(_local)
     found = tables.get("places")
     if found is None or len(found) < num_nodes:

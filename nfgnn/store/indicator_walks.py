@@ -19,7 +19,7 @@ from nfgnn.store.graph_ball import GraphBall
 MAX_FACTOR = 100.0
 """Largest factor by which the tolerance of the last steps exceeds that of the first ones."""
 MAX_CYCLES = 0.3
-"""Share of edges that close cycles from which on this factor is one."""
+"""The factor is one if at least this share of the edges closes a cycle."""
 
 
 def indicator_walks(
@@ -69,7 +69,8 @@ def _grow(ball: GraphBall, m: int, K: int, tolerance: float) -> None:
 def _last_factor(ball: GraphBall) -> float:
     """Return the factor of the tolerance in the last steps.
 
-    These read the most edges. The fewer cycles a ball has, the better are they estimated instead.
+    These steps read the most edges. The fewer cycles a ball has, the more accurate is the estimate
+    that replaces the edges.
     """
     return min(max((MAX_CYCLES / ball.cycle_share) ** 2, 1.0), MAX_FACTOR)
 
