@@ -63,3 +63,15 @@ def test_the_page_states_the_same_plan() -> None:
     assert f"at most {epochs} epochs with a patience of {patience}" in page
     seeds = plan.REPORT_SEEDS
     assert f"seeds {seeds[0]} to {seeds[-1]}" in page
+
+
+def test_only_generated_graphs_are_shortened() -> None:
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    shortened = [graph for graph in GRAPHS.values() if graph.shortened]
+    assert {graph.name for graph in shortened} == {"mixed-0", "mixed-10"}
+    for graph in GRAPHS.values():
+        few = graph.shortened
+        assert graph.search_seeds == (plan.FEW_SEEDS if few else plan.SEARCH_SEEDS)
+        assert graph.report_seeds == (range(1000, 1005) if few else plan.REPORT_SEEDS)
+    assert "the search seeds 0 to 2 alone select among the draws" in page
+    assert "only the report seeds 1000 to 1004 are run" in page

@@ -5,6 +5,7 @@ import re
 import runpy
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -162,6 +163,29 @@ def test_an_interrupted_study_resumes_to_the_same_records(
             counts.append(len(again.all()))
         assert counts == [0, 3, 6, 9, 12, 15]
         assert content(again) == content(records)
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_shortened_search_has_no_runs_of_finalists(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "GRAPHS", {"small": replace(SMALL, shortened=True)})
+    assert run_node_gate_study(None, "cpu", records) == []
+    seeds = [run.seed for run in records.all()]
+    assert sorted(set(seeds)) == [0, 1000]
+    assert seeds.count(0) == 3 * 2
+    assert seeds.count(1000) == 4
+
+
+@pytest.mark.usefixtures("_small")
+def test_an_interrupted_report_has_the_same_seeds_of_all_networks(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_gate_runs, "UntilDeadline", FourTrainings)
+    while not any(run.seed >= 1000 for run in records.all()):
+        run_node_gate_study(None, "cpu", records, time_limit=1)
+    seeds = [run.seed for run in records.all() if run.seed >= 1000]
+    assert set(seeds) == {1000}
 
 
 @pytest.mark.usefixtures("_small")

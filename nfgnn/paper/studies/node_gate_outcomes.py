@@ -144,7 +144,7 @@ def find_outcomes(
     """Compute the outcomes of graphs from the recorded runs.
 
     A gate is shown if it has the seeds of the network without a gate, and tested if these are all
-    report seeds.
+    ten report seeds.
     """
     cells = []
     missing = []
@@ -165,7 +165,7 @@ def find_outcomes(
             seeds = sorted(runs[plan.NONE])
             complete = {n: found for n, found in runs.items() if found.keys() >= set(seeds)}
             incomplete = [network for network in runs if network not in complete]
-            if len(seeds) < len(plan.REPORT_SEEDS):
+            if len(seeds) < len(graph.report_seeds):
                 missing.append(f"{graph.title}, {protocol}: {len(seeds)} report seeds")
             elif incomplete:
                 missing.append(f"{graph.title}, {protocol}: report runs of {', '.join(incomplete)}")

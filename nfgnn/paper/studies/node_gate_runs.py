@@ -129,7 +129,7 @@ class GraphRunner:
         for network in self.networks:
             best = finalists(self.graph, network, self.records, self.root)
             configs = [config for _, config in best]
-            specs += self._specs(self.graph.protocol, configs, plan.SEARCH_SEEDS)
+            specs += self._specs(self.graph.protocol, configs, self.graph.search_seeds)
         return self._train("search, finalists", specs, results)
 
     def report(self) -> bool:
@@ -139,11 +139,15 @@ class GraphRunner:
         for protocol in (self.graph.protocol, *self.graph.shifts):
             for network in networks_of(self.graph, protocol, self.networks):
                 config = winner_of(network, winners).config
-                runs = self._specs(protocol, [config], plan.REPORT_SEEDS)
+                runs = self._specs(protocol, [config], self.graph.report_seeds)
                 if network == ORACLE:
                     specs += [OracleSpec.of(run) for run in runs]
                 else:
                     specs += runs
+        if self.graph.is_generated:
+            # Every seed has a graph of its own, so its runs share no computation. All networks take
+            # their turn, and an interrupted report has the same seeds of all of them.
+            specs.sort(key=lambda spec: spec.seed)
         return self._train("report", specs, ReportResults(self.records, self.device))
 
     def _specs(self, protocol: str, configs: Sequence[RunConfig], seeds: range) -> list[RunSpec]:
@@ -257,7 +261,7 @@ def _select_winner(
 ) -> Winner | None:
     scored = []
     for number, config in finalists(graph, network, records, root):
-        score = validation_score(graph, config, plan.SEARCH_SEEDS, records, root)
+        score = validation_score(graph, config, graph.search_seeds, records, root)
         if score is None:
             return None
         scored.append((-score, number, config))
@@ -299,7 +303,7 @@ def report_runs(
     config = winner_of(network, winners).config
     if network == ORACLE:
         config = OracleConfig.of(config)
-    return find_runs(graph, protocol, config, plan.REPORT_SEEDS, records, root)
+    return find_runs(graph, protocol, config, graph.report_seeds, records, root)
 
 
 def find_runs(
