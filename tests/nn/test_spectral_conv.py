@@ -150,6 +150,39 @@ def test_half_precision_is_close_to_float32(gate: str) -> None:
     torch.testing.assert_close(half.float(), exact, rtol=0.05, atol=0.05)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("gate", GATES)
+def test_autocast_multiplies_by_the_weights_in_half_precision(gate: str, compiled: bool) -> None:
+    torch.manual_seed(0)
+    edge_index = random_graph(N, 0.2, 0)
+    conv = SpectralConv(8, 8, K=2, gate=gate, heads=2)
+    torch.nn.init.normal_(conv.bias)
+    x = torch.randn(N, 8, requires_grad=True)
+
+    def call(x: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return conv(x, edge_index)
+
+    torch.compiler.reset()
+    run = torch.compile(call, fullgraph=True, backend="aot_eager") if compiled else call
+    out = run(x)
+    assert out.dtype == torch.bfloat16
+    exact = conv(x, edge_index)
+    torch.testing.assert_close(out.float(), exact, rtol=0.05, atol=0.05)
+    (found,) = torch.autograd.grad(out.float().square().sum(), x)
+    (expected,) = torch.autograd.grad(exact.square().sum(), x)
+    assert found.dtype == torch.float32
+    assert (found - expected).norm() < 0.02 * expected.norm()
+    if gate == "none":
+        # The terms are those of float32: only the products differ from it.
+        terms = conv.order_terms(x, conv.operator(x, edge_index, None))
+        products = [term.bfloat16() @ own.bfloat16() for term, own in zip(terms, conv.weight)]
+        total = (products[0] + products[1] + products[2]) + conv.bias.bfloat16()
+        torch.testing.assert_close(out, total, rtol=0.02, atol=0.02)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert conv.double()(x.double(), edge_index).dtype == torch.float64
+
+
 @pytest.mark.parametrize("gate", GATES)
 def test_graphs_of_a_batch_do_not_meet(gate: str) -> None:
     torch.manual_seed(0)

@@ -81,11 +81,25 @@ class PolynomialFilter(nn.Module):
             )
             return filtered
         if torch.is_autocast_enabled(x.device.type):
-            # Like softmax and norms, the filter is computed in float32 under autocast.
+            dtype = torch.get_autocast_dtype(x.device.type)
             with torch.autocast(x.device.type, enabled=False):
                 x = at_least_float32(x)
-                return self._forward(x, edge_index, edge_weight, batch, return_coefficients)
+                return self._forward_under_autocast(
+                    dtype, x, edge_index, edge_weight, batch, return_coefficients
+                )
         return self._forward(x, edge_index, edge_weight, batch, return_coefficients)
+
+    def _forward_under_autocast(
+        self, dtype: torch.dtype, x: Tensor, *inputs: Any
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Compute in float32, as softmax and norms do.
+
+        Args:
+            dtype: half precision of autocast, for subclasses that have use for it.
+            x: the signal, float32 at least.
+            inputs: the other arguments of :meth:`_forward`.
+        """
+        return self._forward(x, *inputs)
 
     def _forward(
         self,

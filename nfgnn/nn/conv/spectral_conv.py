@@ -47,7 +47,9 @@ class SpectralConv(PolynomialFilter):
         self_loops, lambda_max, symmetrize: see :class:`~nfgnn.nn.NFConv`.
 
     Gradients flow to ``edge_weight`` with ``operator="symmetric"`` only, and not through the gate
-    ``"agreement"``.
+    ``"agreement"``. Under autocast, the products with the weight matrices have half precision and so
+    has the result, as in :class:`torch.nn.Linear`. The terms and the gate are computed in float32,
+    except for the terms of a layer without a gate on a GPU.
 
     Shapes:
         - **input:** node features ``(n, in_channels)``, edge indices ``(2, edges)``, edge weights
@@ -111,13 +113,21 @@ class SpectralConv(PolynomialFilter):
         edge_weight: Tensor | None,
         batch: Tensor | None,
         return_coefficients: bool,
+        product_dtype: torch.dtype | None = None,
     ) -> Any:
+        """Return the result and, if requested, Ψ.
+
+        Args:
+            product_dtype: precision of the products with the weight matrices. (default: that of x)
+        """
         self._check_types(x, batch)
         operator = self.operator(x, edge_index, edge_weight)
+        weight = self.weight.to(product_dtype or self.weight.dtype)
+        signal = x.to(weight.dtype)
         coefficients = None
-        if self._is_one_operation(x, operator):
+        if self._is_one_operation(signal, operator):
             table = recurrence_table(self.basis, self.K, operator.lambda_max)
-            out = polynomial_linear(x, self.weight, self._matrix(x, operator), table)
+            out = polynomial_linear(signal, weight, self._matrix(signal, operator), table)
         else:
             terms = self.order_terms(x, operator)
             if self.gate is not None:
@@ -125,14 +135,20 @@ class SpectralConv(PolynomialFilter):
                 terms = [
                     self._weighted(term, coefficients[..., k, :]) for k, term in enumerate(terms)
                 ]
-            out = linear(terms, self.weight)
+            out = linear([term.to(weight.dtype) for term in terms], weight)
         if self.bias is not None:
-            out = out + self.bias
+            out = out + self.bias.to(out.dtype)
         if not return_coefficients:
             return out
         if coefficients is None:
             coefficients = x.new_ones(x.shape[0], self.K + 1, 1)
         return out, coefficients.mean(-1)
+
+    def _forward_under_autocast(self, dtype: torch.dtype, x: Tensor, *inputs: Any) -> Any:
+        """Multiply by the weights in half precision, as :class:`torch.nn.Linear` does."""
+        # Autocast leaves float64 as it is.
+        product_dtype = None if x.dtype == torch.float64 else dtype
+        return self._forward(x, *inputs, product_dtype=product_dtype)
 
     def _is_one_operation(self, x: Tensor, operator: ScaledLaplacian) -> bool:
         """Return whether the GPU's kernels compute the terms and their sum as one operation."""
