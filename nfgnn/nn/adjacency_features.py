@@ -32,6 +32,11 @@ def adjacency_features(
             f"trained on: it has {in_features} nodes, this graph has {num_nodes}"
         )
     graph = scaled_laplacian(edge_index, edge_weight, num_nodes)
+    if graph.entries is not None:
+        raise UserError(
+            "a model with a weight for every node has no gradient for edge weights: pass "
+            "edge_weight.detach()"
+        )
 
     def make() -> CSR:
         weight = torch.ones_like(graph.indices) if graph.weight is None else graph.weight

@@ -19,7 +19,7 @@ def computed_once(
 ) -> T:
     """Return what features and graph determine, cached for the life of both.
 
-    Features that require a gradient are propagated anew at every call.
+    If features or edge weights require a gradient, it is computed anew at every call.
 
     Args:
         x: dense features. The value must not contain them, or they would live forever.
@@ -27,7 +27,7 @@ def computed_once(
         options: what else determines the value.
         make: computes the value.
     """
-    if x.requires_grad:
+    if x.requires_grad or any(operator.entries is not None for operator in operators):
         return make()
 
     def make_constant() -> T:

@@ -77,7 +77,13 @@ class DifferentiableEntries:
     """The entries of Â in float64 as a differentiable function of edge weights."""
 
     values: Tensor
+    scale: Tensor
+    """The diagonal of D^-1/2, differentiable, too."""
     pattern: Pattern
+
+    def product(self, x: Tensor) -> Tensor:
+        """Return Â X, differentiable in X and in the weights."""
+        return _product(self.values.to(x.dtype), x, self.pattern)
 
     def terms(self, x: Tensor, table: Table) -> Tensor:
         """Return X_0 … X_K of a recurrence in Â, differentiable in x and in the weights."""
@@ -136,7 +142,7 @@ def differentiable_entries(
     # Nodes without neighbours would have an infinite derivative.
     scale = torch.where(connected, torch.where(connected, degree, 1.0).rsqrt(), 0.0)
     values = scale.index_select(0, pattern.row) * weight * scale.index_select(0, pattern.column)
-    return weight.detach(), scale.detach(), DifferentiableEntries(values, pattern)
+    return weight.detach(), scale.detach(), DifferentiableEntries(values, scale, pattern)
 
 
 def edge_gradient(d_values: Tensor, weight: Tensor, scale: Tensor, pattern: Pattern) -> Tensor:

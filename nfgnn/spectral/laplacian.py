@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import coalesce
 
+from nfgnn.spectral.backend import at_least_float32, sum_precision
 from nfgnn.spectral.csr import CSR
 from nfgnn.spectral.edge_checks import (
     LambdaMax,
@@ -111,9 +112,37 @@ class ScaledLaplacian:
             )
         return values
 
+    def propagate(self, x: Tensor) -> Tensor:
+        r"""Return :math:`\hat A X`, differentiable in X and in edge weights that need a gradient.
+
+        A signal in half precision is summed in float32.
+        """
+        if torch.compiler.is_compiling():
+            # A compiler cannot trace the product, so it breaks the graph here.
+            compiled: Tensor = torch.compiler.disable(self.propagate)(x)
+            return compiled
+        if self.entries is not None:
+            return self.entries.product(at_least_float32(x)).to(x.dtype)
+        return self.adjacency(sum_precision(x)) @ x
+
+    def means(self, x: Tensor) -> Tensor:
+        r"""Return the means over neighbours, :math:`D^{-1} A X = D^{-1/2} \hat A D^{1/2} X`."""
+        scale, root = self.roots_of_degrees(sum_precision(x))
+        return (scale * self.propagate(root * x)).to(x.dtype)
+
+    def roots_of_degrees(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Return D^(-1/2) and D^(1/2) as columns, differentiable as :meth:`propagate` is.
+
+        Both are zero, or one in the second case, for nodes without neighbours.
+        """
+        scale = self.scale if self.entries is None else self.entries.scale
+        # Where the root is not defined, its derivative is not either.
+        root = 1 / torch.where(self.scale > 0, scale, 1.0)
+        return scale.to(dtype)[:, None], root.to(dtype)[:, None]
+
     def __matmul__(self, x: Tensor) -> Tensor:
         stretch = 2 / self.lambda_max
-        return (stretch - 1) * x - stretch * (self.adjacency(x.dtype) @ x)
+        return (stretch - 1) * x - stretch * self.propagate(x)
 
     def __repr__(self) -> str:
         return f"ScaledLaplacian(num_nodes={self.num_nodes}, lambda_max={self.lambda_max:g})"
@@ -156,6 +185,12 @@ def scaled_laplacian(
     """
     if isinstance(edge_index, ScaledLaplacian):
         return edge_index
+    if torch.compiler.is_compiling():
+        # A compiler cannot trace the preparation, so it breaks the graph here.
+        prepared: ScaledLaplacian = torch.compiler.disable(scaled_laplacian)(
+            edge_index, edge_weight, num_nodes, self_loops, lambda_max, symmetrize
+        )
+        return prepared
     if num_nodes is None:
         num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
     n = num_nodes

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nfgnn.errors import UserError
 from nfgnn.spectral.backend import at_least_float32, backend
 from nfgnn.spectral.edge_checks import LambdaMax, refuse_estimate
 from nfgnn.spectral.edge_weights import differentiable_entries, edge_gradient
@@ -64,6 +65,15 @@ class TracedLaplacian(ScaledLaplacian):
         """
         terms: Tensor = torch.ops.nfgnn.terms(at_least_float32(x), *self.graph, table, True)
         return terms
+
+    def roots_of_degrees(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        weight = self.graph[1]
+        if weight is not None and weight.requires_grad:
+            raise UserError(
+                "means over neighbours have no gradient for edge weights inside torch.compile: "
+                "pass edge_weight.detach(), or do not compile the layer"
+            )
+        return super().roots_of_degrees(dtype)
 
     def powers(self, x: Tensor, steps: int) -> Tensor:
         """Return Â^k x for k = 0 … ``steps``, without a gradient for edge weights."""

@@ -56,10 +56,7 @@ def test_without_a_gate_it_is_a_sum_of_dense_polynomials(
     terms = dense_terms(x, dense_operator(edge_index, weight, operator == "mean"), basis, 3)
     expected = sum(term @ own for term, own in zip(terms, conv.weight)) + conv.bias
     torch.testing.assert_close(conv(x, edge_index, weight), expected)
-    if weight is not None and operator == "mean":
-        with pytest.raises(UserError, match="no gradient for edge weights"):
-            conv(x, edge_index, weight.requires_grad_())
-    elif weight is not None:
+    if weight is not None:
         # With a gradient for the weights, the engine takes the place of products with a matrix.
         weight = weight.requires_grad_()
         torch.testing.assert_close(conv(x, edge_index, weight), expected)
@@ -148,6 +145,17 @@ def test_half_precision_is_close_to_float32(gate: str) -> None:
     assert half.dtype == torch.bfloat16
     exact = conv.float()(x.bfloat16().float(), edge_index)
     torch.testing.assert_close(half.float(), exact, rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_degree_zero_is_a_linear_layer(gate: str) -> None:
+    torch.manual_seed(0)
+    edge_index, x = random_graph(N, 0.2, 0), torch.randn(N, 8, dtype=torch.double)
+    conv = SpectralConv(8, 4, K=0, gate=gate, heads=2).double()
+    out, psi = conv(x, edge_index, return_coefficients=True)
+    # All gates start at one.
+    torch.testing.assert_close(out, x @ conv.weight[0])
+    torch.testing.assert_close(psi, torch.ones(N, 1, dtype=torch.double))
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -46,10 +46,12 @@ class SpectralConv(PolynomialFilter):
         bias (bool): whether to add b. (default: ``True``)
         self_loops, lambda_max, symmetrize: see :class:`~nfgnn.nn.NFConv`.
 
-    Gradients flow to ``edge_weight`` with ``operator="symmetric"`` only, and not through the gate
-    ``"agreement"``. Under autocast, the products with the weight matrices have half precision and so
-    has the result, as in :class:`torch.nn.Linear`. The terms and the gate are computed in float32,
-    except for the terms of a layer without a gate on a GPU.
+    Gradients flow to ``edge_weight``, but not through the gates ``"agreement"`` and ``"cluster"``,
+    nor inside ``torch.compile`` with ``operator="mean"``.
+
+    Under autocast, the products with the weight matrices and the result have half precision, as in
+    :class:`torch.nn.Linear`. The terms and the gate are computed in float32; on a GPU, the terms of
+    a layer without a gate have half precision, too.
 
     Shapes:
         - **input:** node features ``(n, in_channels)``, edge indices ``(2, edges)``, edge weights
@@ -94,7 +96,10 @@ class SpectralConv(PolynomialFilter):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weights as :class:`torch.nn.Linear` does for (K + 1) inputs per channel."""
+        """Draw the weights as :class:`torch.nn.Linear` does for (K + 1) inputs per channel.
+
+        The bias starts at zero.
+        """
         bound = ((self.K + 1) * self.in_channels) ** -0.5
         nn.init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
@@ -113,6 +118,7 @@ class SpectralConv(PolynomialFilter):
         edge_weight: Tensor | None,
         batch: Tensor | None,
         return_coefficients: bool,
+        *,
         product_dtype: torch.dtype | None = None,
     ) -> Any:
         """Return the result and, if requested, Ψ.
@@ -188,13 +194,7 @@ class SpectralConv(PolynomialFilter):
         """
         if not self.averages:
             return list(self.mixed(self.terms(x, operator)).to(x.dtype).unbind(0))
-        if operator.entries is not None:
-            raise UserError(
-                'operator="mean" has no gradient for edge weights: use operator="symmetric", or '
-                "pass edge_weight.detach()"
-            )
-        degree = torch.where(operator.degree > 0, operator.degree, 1.0)
-        root = degree.sqrt().to(sum_precision(x))[:, None]
+        _, root = operator.roots_of_degrees(sum_precision(x))
         terms = self.mixed(self.terms(x * root, operator))
         return list((terms / root).to(x.dtype).unbind(0))
 

@@ -125,7 +125,7 @@ class _Mixture(nn.Module):
         width = self.score.shape[1]
         _, high, own = transformed.chunk(3, -1)
         # One product with the graph serves the low-pass and the high-pass.
-        low_mean, high_mean = _means(transformed[..., : 2 * width], operator).chunk(2, -1)
+        low_mean, high_mean = operator.means(transformed[..., : 2 * width]).chunk(2, -1)
         channels = [low_mean, high - high_mean, own]
         if self.structure is not None and rows is not None:
             channels.append(self.structure(rows))
@@ -138,10 +138,3 @@ class _Mixture(nn.Module):
         share = torch.softmax(scores @ self.mixing / len(channels), -1)
         mixture = (share[..., None] * h).sum(-2)
         return mixture if self.structure is not None else 3 * mixture
-
-
-def _means(x: Tensor, operator: ScaledLaplacian) -> Tensor:
-    r"""Return the means over neighbours, :math:`D^{-1} A X = D^{-1/2} \hat A D^{1/2} X`."""
-    root = operator.degree.sqrt().to(x.dtype)[:, None]
-    scale = operator.scale.to(x.dtype)[:, None]
-    return scale * (operator.adjacency(x.dtype) @ (root * x))

@@ -7,7 +7,7 @@ from nfgnn.nn.dropout import dropout, dropout_dense
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.node_model import Features, NodeModel
-from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
+from nfgnn.spectral import ScaledLaplacian, scaled_laplacian
 
 
 @register_model("Graph Neural Networks with Convolutional ARMA Filters", 2021, "O(Knfh + Kmh)")
@@ -64,9 +64,8 @@ class ARMA(NodeModel):
     ) -> Tensor:
         """"""
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0])
-        adjacency = operator.adjacency(self.first.bias.dtype)
-        hidden = self.first(dropout(x, self.dropout, self.training), adjacency)
-        out: Tensor = self.last(dropout_dense(hidden, self.dropout, self.training), adjacency)
+        hidden = self.first(dropout(x, self.dropout, self.training), operator)
+        out: Tensor = self.last(dropout_dense(hidden, self.dropout, self.training), operator)
         return out
 
 
@@ -100,7 +99,7 @@ class _Stacks(nn.Module):
             nn.init.xavier_uniform_(block)
         nn.init.zeros_(self.bias)
 
-    def forward(self, x: Features, adjacency: CSR) -> Tensor:
+    def forward(self, x: Features, operator: ScaledLaplacian) -> Tensor:
         shape = self.weight.shape[:2]
         out: Tensor = self.init(x)
         for step in range(self.K):
@@ -108,6 +107,6 @@ class _Stacks(nn.Module):
                 stacks = out.unflatten(-1, shape)
                 out = torch.einsum("nsi,sij->nsj", stacks, self.weight).flatten(-2)
             root = self.root(dropout(x, self.dropout, self.training)) + self.bias
-            out = self.act(adjacency @ out + root)
+            out = self.act(operator.propagate(out) + root)
         mean: Tensor = out.unflatten(-1, shape).mean(-2)
         return mean

@@ -132,7 +132,7 @@ def _powers(signals: list[Tensor], operator: ScaledLaplacian) -> list[Tensor]:
     while signals:
         # A product reads the graph once for all signals that take part in it.
         rest = torch.cat(signals, -1)
-        product = operator.adjacency(rest.dtype) @ rest
+        product = operator.propagate(rest)
         done, *signals = product.chunk(len(signals), -1)
         powers.append(done)
     return powers
@@ -144,6 +144,6 @@ def _hops(x: Tensor, plain: ScaledLaplacian, looped: ScaledLaplacian, K: int) ->
     for operator in (plain, looped):
         hop = x
         for _ in range(K):
-            hop = operator.adjacency(x.dtype) @ hop
+            hop = operator.propagate(hop)
             hops.append(hop)
     return tuple(hops)

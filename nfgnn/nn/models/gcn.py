@@ -64,10 +64,10 @@ class GCN(NodeModel):
     ) -> Tensor:
         """"""
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0], self_loops=True)
-        adjacency = operator.adjacency(self.biases[0].dtype)
         *hidden, (last, last_bias) = zip(self.lins, self.biases)
         # Â (X W) instead of (Â X) W: the product with the graph has fewer columns.
         for lin, bias in hidden:
-            x = F.relu(adjacency @ lin(dropout(x, self.dropout, self.training)) + bias)
-        out: Tensor = adjacency @ last(dropout(x, self.dropout, self.training)) + last_bias
+            x = F.relu(operator.propagate(lin(dropout(x, self.dropout, self.training))) + bias)
+        scores = last(dropout(x, self.dropout, self.training))
+        out: Tensor = operator.propagate(scores) + last_bias
         return out

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.models.residual_stack import BlockConv, ResidualStack
 from nfgnn.nn.residual_block import linear
-from nfgnn.spectral import scaled_laplacian, sum_precision
+from nfgnn.spectral import scaled_laplacian
 
 
 @register_model(
@@ -76,6 +76,5 @@ class _Convolution(BlockConv):
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0], self_loops=True)
-        adjacency = operator.adjacency(sum_precision(x))
-        terms = [adjacency @ x, x]
+        terms = [operator.propagate(x), x]
         return linear(terms[: self.weight.shape[0]], self.weight)
