@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, strided
 from torch.autograd import Function
 
@@ -26,6 +27,9 @@ def dropout_dense(x: Tensor, p: Rate, training: bool) -> Tensor:
     """Apply dropout to a dense tensor."""
     if not training or _is_zero(p):
         return x
+    if torch.compiler.is_compiling() and not isinstance(p, Tensor):
+        # A compiler fuses this one with the operations around it.
+        return F.dropout(x, p)
     # Features have no gradient, so the bookkeeping of autograd is skipped.
     if not x.requires_grad and not transforming():
         if x.is_cuda:

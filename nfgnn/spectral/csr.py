@@ -124,11 +124,19 @@ class CSR:
 
     def __matmul__(self, x: Tensor) -> Tensor:
         """Return the product with a dense matrix, differentiable in that matrix."""
-        product: Tensor = _Product.apply(x, self.values, self)
-        return product
+        if torch.compiler.is_compiling():
+            # A compiler cannot trace the product, so it breaks the graph here.
+            compiled: Tensor = torch.compiler.disable(_product)(x, self)
+            return compiled
+        return _product(x, self)
 
     def __repr__(self) -> str:
         return f"CSR(shape={self.shape}, nnz={self.values.numel()}, dtype={self.values.dtype})"
+
+
+def _product(x: Tensor, matrix: CSR) -> Tensor:
+    product: Tensor = _Product.apply(x, matrix.values, matrix)
+    return product
 
 
 @fast_apply

@@ -24,6 +24,10 @@ def polynomial_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int)
     Takes K sparse products forward and K backward, for every basis. They are computed in float32
     if x is bfloat16 or float16, and then rounded to the type of x.
     """
+    if torch.compiler.is_compiling():
+        # A compiler cannot trace the recurrence, so it breaks the graph here.
+        compiled: Tensor = torch.compiler.disable(polynomial_terms)(x, operator, basis, K)
+        return compiled
     return mix_terms(recurrence_terms(x, operator, basis, K), basis, K).to(x.dtype)
 
 

@@ -174,19 +174,19 @@ class PolynomialFilter(nn.Module):
         self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None
     ) -> ScaledLaplacian:
         """Return the operator that the filter is a polynomial of."""
-        num_nodes = x.shape[-2]
         if not torch.compiler.is_compiling():
-            return scaled_laplacian(
-                edge_index,
-                edge_weight,
-                num_nodes,
-                self.self_loops,
-                self.lambda_max,
-                self.symmetrize,
-            )
+            return self.prepared_operator(x, edge_index, edge_weight)
         assert isinstance(edge_index, Tensor)
         return TracedLaplacian(
-            edge_index, edge_weight, num_nodes, self.self_loops, self.lambda_max, self.symmetrize
+            edge_index, edge_weight, x.shape[-2], self.self_loops, self.lambda_max, self.symmetrize
+        )
+
+    def prepared_operator(
+        self, x: Tensor, edge_index: Tensor | ScaledLaplacian, edge_weight: Tensor | None
+    ) -> ScaledLaplacian:
+        """Return the operator in the form that compilers cannot trace."""
+        return scaled_laplacian(
+            edge_index, edge_weight, x.shape[-2], self.self_loops, self.lambda_max, self.symmetrize
         )
 
     def initial_coefficients(self) -> Tensor:

@@ -59,7 +59,7 @@ class Scalable(NodeModel):
         """Return the terms of every node as a row, ``[n, K + 1, in_channels]``."""
         # Sparse features are dense after the first product anyway.
         dense = x.tensor.to_dense() if isinstance(x, CSR) else x.to_dense()
-        operator = self.prop.operator(dense, edge_index, edge_weight)
+        operator = self.prop.prepared_operator(dense, edge_index, edge_weight)
         return polynomial_terms(dense, operator, self.prop.basis, self.prop.K).transpose(0, 1)
 
     def forward_rows(self, rows: Tensor) -> Tensor:
