@@ -39,7 +39,9 @@ def attend(source: Tensor, target: Tensor, values: Tensor, graph: CSR) -> Tensor
     column = graph.indices.long()
     score = F.leaky_relu(target[row] + source[column], SLOPE)
     weight = softmax(score, row, num_nodes=graph.shape[0])
-    return torch.zeros_like(values).index_add(0, row, weight[..., None] * values[column])
+    # Under autocast, the softmax is float32.
+    messages: Tensor = weight[..., None] * values[column]
+    return messages.new_zeros(values.shape).index_add(0, row, messages).to(values.dtype)
 
 
 @fast_apply

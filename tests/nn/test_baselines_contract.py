@@ -12,11 +12,13 @@ import pytest
 import torch
 from conftest import random_graph
 from torch import Tensor, nn
+from torch.autograd import gradcheck
 from torch.func import functional_call, stack_module_state, vmap
 from torch_geometric.data import Data
 
 import nfgnn
 from nfgnn import NodeClassifier, split
+from nfgnn.errors import UserError
 from nfgnn.nn import MODELS
 from nfgnn.training import RunConfig
 from nfgnn.training.presets import preset
@@ -73,6 +75,62 @@ def test_every_parameter_is_trained(name: str, data: Data) -> None:
         loss = model(data.x, data.edge_index).logsumexp(1).sum()
     loss.backward()
     assert all(p.grad is not None for p in model.parameters() if p.requires_grad)
+
+
+@every_model
+def test_features_and_edge_weights_have_their_gradients(name: str) -> None:
+    """In float64, finite differences agree, or the model says that it has no gradient."""
+    # A ring with chords: at a node without neighbours, some ReLUs are exactly at their kink.
+    node = torch.arange(8)
+    undirected = torch.cat([torch.stack([node, (node + step) % 8]) for step in (1, 3)], 1)
+    both = torch.cat([undirected, undirected.flip(0)], 1)
+    torch.manual_seed(0)
+    config = RunConfig.resolve(name, {}, None, None, "none")
+    model = config.build(FEATURES, CLASSES, len(node)).eval().double()
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(len(node), FEATURES, generator=generator, dtype=torch.double)
+    weight = 0.5 + torch.rand(undirected.shape[1], generator=generator, dtype=torch.double)
+
+    def logits(x: Tensor, weight: Tensor) -> Tensor:
+        return model(x, both, weight.repeat(2))
+
+    changed = logits(x, 2 * weight.flip(0))
+    ignores_weights = changed.equal(logits(x, weight))
+    assert gradcheck(lambda x: logits(x, weight), x.requires_grad_())
+    weight.requires_grad_()
+    if name in ("LINK", "LINKX"):
+        with pytest.raises(UserError, match=r"pass edge_weight\.detach\(\)"):
+            logits(x, weight)
+    elif not ignores_weights:
+        assert gradcheck(lambda weight: logits(x.detach(), weight), weight)
+
+
+@every_model
+def test_autocast_computes_almost_the_same(name: str, data: Data) -> None:
+    model = build(name)
+    with torch.no_grad():
+        exact = model(data.x, data.edge_index)
+        with torch.autocast("cpu", torch.bfloat16):
+            out = model(data.x, data.edge_index)
+    torch.testing.assert_close(out.float(), exact, rtol=0.1, atol=0.05 * float(exact.abs().max()))
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
+@pytest.mark.parametrize("train", [False, True])
+@pytest.mark.parametrize("name", ["NFNet", "ResidualGCN", "ResidualGAT", "NFGNN", "PolyFormer"])
+def test_a_compiler_accepts_models(name: str, train: bool, data: Data) -> None:
+    """Not in one graph: the compiler leaves out preparation and products where it must."""
+    model = build(name).train(train)
+    torch.compiler.reset()
+    compiled = torch.compile(model, backend="aot_eager")
+    out = compiled(data.x, data.edge_index)
+    out.sum().backward()
+    if not train:
+        torch.testing.assert_close(out, model(data.x, data.edge_index))
+        return
+    # Dropout draws numbers of its own in every pass.
+    assert torch.isfinite(out).all()
+    assert not torch.equal(out, compiled(data.x, data.edge_index))
 
 
 @pytest.mark.parametrize(

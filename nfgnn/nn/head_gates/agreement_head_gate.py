@@ -68,8 +68,13 @@ def agreement(
         norms = own.norm(dim=-1).clamp(min=1e-6) * other.norm(dim=-1).clamp(min=1e-6)
         cosines.append((own * other).sum(-1) / norms)
     degree = standardised(operator.degree.to(own.dtype).log1p(), batch)
-    a = torch.cat([degree[:, None].expand_as(cosines[0][:, :1]), *cosines], dim=-1)
+    a = torch.cat([_column_of(degree, own), *cosines], dim=-1)
     return neighbourhood_means(a, operator, _SMOOTHING).transpose(0, 1).flatten(1)
+
+
+def _column_of(values: Tensor, own: Tensor) -> Tensor:
+    """Return values of nodes as a column, ``[n, 1]``, mapped by ``vmap`` as the signal is."""
+    return values[:, None].expand_as(own[:, :1, 0])
 
 
 def _by_head(term: Tensor, heads: int) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from nfgnn.nn.gates.agreement_gate import standardised
 from nfgnn.nn.head_gates.head_gate import HeadGate
-from nfgnn.spectral import ScaledLaplacian
+from nfgnn.spectral import ScaledLaplacian, sum_precision
 
 
 class AttentionHeadGate(HeadGate):
@@ -44,9 +44,9 @@ class AttentionHeadGate(HeadGate):
     ) -> Tensor:
         """"""
         x = terms[0]
-        degree = standardised(operator.degree.float().log1p(), batch).to(x.dtype)
-        degree = degree[:, None].expand_as(x[:, :1])
-        query = self._by_head(self.query(torch.cat([x, degree], dim=-1)))
+        degree = operator.degree.to(sum_precision(x)).log1p()
+        column = standardised(degree, batch).to(x.dtype)[:, None].expand_as(x[:, :1])
+        query = self._by_head(self.query(torch.cat([x, column], dim=-1)))
         scores = []
         for term in terms:
             key = self._by_head(self.key(term))

@@ -143,10 +143,16 @@ class BMGCN(NodeModel):
         *hidden, (neighbours, own) = zip(self.neighbours, self.selves)
         for of_neighbours, of_itself in hidden:
             x = dropout(x, self.dropout, self.training)
-            sums = of_itself(x).index_add(0, target, omega * of_neighbours(x)[source])
+            sums = _add_messages(of_itself(x), target, omega * of_neighbours(x)[source])
             x = F.relu(sums)
-        logits: Tensor = own(x).index_add(0, target, omega * neighbours(x)[source])
+        logits: Tensor = _add_messages(own(x), target, omega * neighbours(x)[source])
         return logits
+
+
+def _add_messages(x: Tensor, target: Tensor, messages: Tensor) -> Tensor:
+    """Return x plus the sum of the messages to every node."""
+    # Under autocast, the softmax in the messages is float32.
+    return x.index_add(0, target, messages.to(x.dtype))
 
 
 def block_matrix(labels: Tensor, edge_index: Tensor, weight: Tensor) -> Tensor:

@@ -85,4 +85,6 @@ class _Attention(nn.Module):
         score = (h * self.att_src).sum(-1)[source] + (h * self.att_dst).sum(-1)[target]
         weight = softmax(F.leaky_relu(score, 0.2), target, num_nodes=x.shape[0])
         weight = F.dropout(weight, self.dropout, self.training)
-        return torch.zeros_like(h).index_add(0, target, weight[..., None] * h[source])
+        # Under autocast, the softmax is float32.
+        messages: Tensor = weight[..., None] * h[source]
+        return messages.new_zeros(h.shape).index_add(0, target, messages)

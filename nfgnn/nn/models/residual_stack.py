@@ -191,7 +191,7 @@ class ResidualStack(NodeModel):
             y = None
         if y is None:
             y = self._normalise(h, self, drop)
-        return linear([y], self.lin_out.weight.T[None]).float() + self.lin_out.bias
+        return at_least_float32(linear([y], self.lin_out.weight.T[None])) + self.lin_out.bias
 
     def _layer_norms(self) -> list[tuple[Tensor, Tensor] | None]:
         """Return scale and shift of every LayerNorm; ``None`` for other kinds."""
