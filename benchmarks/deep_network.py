@@ -25,6 +25,7 @@ from torch_geometric.nn import GCNConv, SAGEConv
 from nfgnn import load_dataset, split
 from nfgnn.nn import residual_block
 from nfgnn.nn.residual_block import DropoutStream
+from nfgnn.nn.terms_linear import linear
 from nfgnn.training import RunConfig
 from nfgnn.training.batched import Member, fit_batched
 
@@ -159,7 +160,7 @@ def check() -> None:
             h, branch, bias, gamma, beta = inputs
             hidden = residual_block.activate(branch, bias, off, 0)
             out, y = residual_block.residual_norm(h, hidden, bias, gamma, beta, off, 1)
-            product = residual_block.linear([y, out], torch.ones(2, width, 3).to(y))
+            product = linear([y, out], torch.ones(2, width, 3).to(y))
             gradients = torch.autograd.grad(product.square().mean(), inputs)
             results.append([product, *gradients])
         for found, expected in zip(results[1], results[0]):

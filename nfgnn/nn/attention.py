@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch_geometric.utils import softmax
 
-from nfgnn.nn.residual_block import is_fused
+from nfgnn.nn.kernel_choice import is_fused
 from nfgnn.spectral import CSR, fast_apply, join_runs
 
 SLOPE = 0.2

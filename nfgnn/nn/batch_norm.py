@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from nfgnn.nn.residual_block import EPSILON, is_fused, join_inputs, separate_runs
+from nfgnn.nn.kernel_choice import is_fused
+from nfgnn.nn.residual_block import EPSILON
+from nfgnn.nn.vmap_runs import join_inputs, separate_runs
 from nfgnn.spectral import fast_apply
 
 MOMENTUM = 0.1  # of running statistics

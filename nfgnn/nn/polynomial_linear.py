@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from nfgnn.nn.residual_block import join_inputs, separate_runs
+from nfgnn.nn.terms_linear import multiply_terms
+from nfgnn.nn.vmap_runs import join_inputs, separate_runs
 from nfgnn.spectral import CSR, Table, fast_apply
 
 
@@ -47,13 +48,7 @@ class _PolynomialLinear(Function):
         for a, b, c in table:
             previous = terms[-2] if c else None
             terms.append(_step(matrix, terms[-1], a, b, previous, c))
-        out = x.new_empty(*x.shape[:2], weight.shape[-1])
-        # Products write to the layout [n, runs, width] through a view.
-        by_run = out.transpose(0, 1)
-        torch.bmm(terms[0].transpose(0, 1), weight[:, 0], out=by_run)
-        for k, term in enumerate(terms[1:], start=1):
-            torch.baddbmm(by_run, term.transpose(0, 1), weight[:, k], out=by_run)
-        return out, *terms[1:]
+        return multiply_terms(terms, weight), *terms[1:]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:

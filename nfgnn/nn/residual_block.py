@@ -1,4 +1,4 @@
-r"""The operations of a residual block, for one run and for many at once.
+r"""The row-wise operations of a residual block, for one run and for many at once.
 
 .. math::
     u = \sum_k T_k W_k, \qquad v = \mathrm{drop}\big(\mathrm{gelu}(u + b)\big), \qquad
@@ -9,10 +9,10 @@ are one kernel each (:mod:`nfgnn.kernels.residual_block`); elsewhere they are pl
 ``vmap`` the tensors of nodes are ``[n, runs, width]`` in memory, which is also the layout of a
 sparse product over the columns of all runs, so the operations copy nothing.
 
-In place of LayerNorm, a network may have batch normalisation (:mod:`nfgnn.nn.batch_norm`).
+:mod:`nfgnn.nn.terms_linear` computes u. In place of LayerNorm, a network may have batch
+normalisation (:mod:`nfgnn.nn.batch_norm`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,9 @@ from torch import Tensor
 from torch.autograd import Function
 
 from nfgnn.nn.dropout import Rate, dropout_dense
-from nfgnn.spectral import fast_apply, join_runs, triton_is_available
+from nfgnn.nn.kernel_choice import is_fused
+from nfgnn.nn.vmap_runs import join_inputs, separate_runs
+from nfgnn.spectral import fast_apply
 
 EPSILON = 1e-5  # of LayerNorm and of batch normalisation
 
@@ -119,56 +121,8 @@ def _added(h: Tensor, branch: Tensor, bias: Tensor | None, dropout: DropoutStrea
     return h + dropout_dense(added, dropout.rate, True)
 
 
-def linear(terms: Sequence[Tensor], weight: Tensor, constant: bool = False) -> Tensor:
-    r"""Return :math:`\sum_k T_k W_k`, ``[n, out_channels]``.
-
-    Args:
-        terms: K + 1 matrices ``[n, in_channels]``.
-        weight: ``[K + 1, in_channels, out_channels]``.
-        constant: whether the terms have no gradient.
-    """
-    if is_fused(terms[0]):
-        out: Tensor = _Linear.apply(constant, weight[None], *(term[:, None] for term in terms))
-        return out.squeeze(1)
-    products = [term @ own for term, own in zip(terms, weight.unbind(0), strict=True)]
-    total = products[0]
-    for product in products[1:]:
-        total = total + product
-    return total
-
-
-def is_fused(x: Tensor) -> bool:
-    """Return whether the kernels compute with a tensor."""
-    return x.is_cuda and x.dtype in (torch.float32, torch.bfloat16) and triton_is_available()
-
-
 def _drawn(dropout: DropoutStream) -> tuple[Tensor | None, Tensor | None]:
     return dropout.rates, dropout.seeds
-
-
-def join_inputs(
-    batch: int,
-    in_dims: Sequence[int | None],
-    inputs: Sequence[Tensor | None],
-    run_dims: Sequence[int],
-) -> list[Tensor | None]:
-    """Merge the batch of a ``vmap`` into the runs of every input; inputs may be ``None``."""
-    joined: list[Tensor | None] = []
-    for dim, value, run in zip(in_dims, inputs, run_dims, strict=True):
-        if value is None:
-            joined.append(None)
-        else:
-            (runs,) = join_runs(batch, (dim,), (value,), (run,))
-            # What all runs share has been expanded; kernels read rates and seeds one by one.
-            joined.append(runs.contiguous() if runs.dim() == 1 else runs)
-    return joined
-
-
-def separate_runs(
-    parts: Sequence[Tensor], batch: int, run_dims: Sequence[int]
-) -> tuple[Tensor, ...]:
-    """Divide the runs of every part among the batch of a ``vmap``."""
-    return tuple(part.unflatten(dim, (batch, -1)) for part, dim in zip(parts, run_dims))
 
 
 @fast_apply
@@ -325,74 +279,3 @@ class _ResidualNormGradient(Function):
         joined = join_inputs(batch, in_dims[:6], inputs[:6], (1, 1, 1, 0, 0, 0))
         parts = _ResidualNormGradient.apply(*joined, *inputs[6:])
         return separate_runs(parts, batch, (1, 1, 1)), (1, 1, 1)
-
-
-@fast_apply
-class _Linear(Function):
-    """Σ_k T_k W_k for weights ``[runs, K + 1, in, out]`` and terms ``[n, runs, in]``."""
-
-    @staticmethod
-    def forward(constant: bool, weight: Tensor, *terms: Tensor) -> Tensor:
-        n, runs, _ = terms[0].shape
-        out = terms[0].new_empty(n, runs, weight.shape[-1])
-        # Products write to the layout [n, runs, width] through a view.
-        by_run = out.transpose(0, 1)
-        torch.bmm(terms[0].transpose(0, 1), weight[:, 0], out=by_run)
-        for k, term in enumerate(terms[1:], start=1):
-            torch.baddbmm(by_run, term.transpose(0, 1), weight[:, k], out=by_run)
-        return out
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.constant, *tensors = inputs
-        ctx.save_for_backward(*tensors)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        weight, *terms = ctx.saved_tensors
-        d_weight, *d_terms = _LinearGradient.apply(ctx.constant, grad, weight, *terms)
-        if ctx.constant:
-            return None, d_weight, *[None] * len(terms)
-        return None, d_weight, *d_terms
-
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[int | None, ...], constant: bool, *inputs: Tensor
-    ) -> tuple[Tensor, int]:
-        batch = info.batch_size
-        joined = join_inputs(batch, in_dims[1:], inputs, (0, *[1] * (len(inputs) - 1)))
-        return separate_runs([_Linear.apply(constant, *joined)], batch, (1,))[0], 1
-
-
-@fast_apply
-class _LinearGradient(Function):
-    @staticmethod
-    def forward(constant: bool, grad: Tensor, weight: Tensor, *terms: Tensor) -> tuple[Tensor, ...]:
-        from nfgnn.kernels import residual_block as kernel
-
-        grad = grad.contiguous()
-        d_weight = kernel.weight_gradient(grad, terms, weight.dtype)
-        if constant:
-            return (d_weight,)
-        by_run = grad.transpose(0, 1)
-        d_terms = []
-        for k, term in enumerate(terms):
-            d_term = torch.empty(term.shape, dtype=term.dtype, device=term.device)
-            torch.bmm(by_run, weight[:, k].mT, out=d_term.transpose(0, 1))
-            d_terms.append(d_term)
-        return d_weight, *d_terms
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        pass
-
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[int | None, ...], constant: bool, *inputs: Tensor
-    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        batch = info.batch_size
-        run_dims = (1, 0, *[1] * (len(inputs) - 2))
-        joined = join_inputs(batch, in_dims[1:], inputs, run_dims)
-        parts = _LinearGradient.apply(constant, *joined)
-        out_dims = run_dims[1 : len(parts) + 1]
-        return separate_runs(parts, batch, out_dims), out_dims

@@ -12,10 +12,10 @@ from nfgnn.nn.batch_norm import RunningStatistics, batch_norm
 from nfgnn.nn.residual_block import (
     DropoutStream,
     activate,
-    linear,
     residual_add,
     residual_norm,
 )
+from nfgnn.nn.terms_linear import linear
 
 N = 23
 RUNS = 3
@@ -25,7 +25,7 @@ SEED = 5
 
 @pytest.fixture(autouse=True)
 def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("residual_block", "batch_norm"):
+    for module in ("residual_block", "terms_linear", "batch_norm"):
         monkeypatch.setattr(f"nfgnn.nn.{module}.is_fused", lambda x: x.dtype == torch.float32)
 
 

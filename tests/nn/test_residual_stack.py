@@ -13,7 +13,15 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, SAGEConv
 
 from nfgnn.errors import UserError
-from nfgnn.nn import HEAD_GATES, attention, batch_norm, dropout, find_model, residual_block
+from nfgnn.nn import (
+    HEAD_GATES,
+    attention,
+    batch_norm,
+    dropout,
+    find_model,
+    residual_block,
+    terms_linear,
+)
 from nfgnn.nn.conv import spectral_conv
 from nfgnn.training import RunConfig, fit
 
@@ -264,7 +272,7 @@ def test_runs_at_once_on_a_gpu_equal_single_runs(
     name: str, settings: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two runs as one computation of the GPU's kernels, and each run in plain torch in float64."""
-    for module in (residual_block, batch_norm, attention, spectral_conv):
+    for module in (residual_block, terms_linear, batch_norm, attention, spectral_conv):
         monkeypatch.setattr(module, "is_fused", lambda x: x.dtype == torch.float32)
     edges = random_graph(N, 0.1, 0)
     x = torch.randn(N, 5, dtype=torch.double)

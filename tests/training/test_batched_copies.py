@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.data import Data
 
 from nfgnn.kernels import recurrence
-from nfgnn.nn import residual_block
+from nfgnn.nn import residual_block, terms_linear
 from nfgnn.nn.conv import spectral_conv
 from nfgnn.spectral import csr
 from nfgnn.training import RunConfig
@@ -74,7 +74,7 @@ def test_a_block_makes_no_copies(precision: str, monkeypatch: pytest.MonkeyPatch
     def is_fused(x: torch.Tensor) -> bool:
         return x.dtype in (torch.float32, torch.bfloat16)
 
-    for module in (residual_block, spectral_conv):
+    for module in (residual_block, terms_linear, spectral_conv):
         monkeypatch.setattr(module, "is_fused", is_fused)
     monkeypatch.setattr(csr, "backend", lambda x: recurrence)
     one = copies_of_an_epoch(1, precision)

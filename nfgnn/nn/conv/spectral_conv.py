@@ -8,8 +8,9 @@ from torch import Tensor, nn
 from nfgnn.errors import UserError, unknown_name
 from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
 from nfgnn.nn.head_gates import HEAD_GATES, HeadGate
+from nfgnn.nn.kernel_choice import is_fused
 from nfgnn.nn.polynomial_linear import polynomial_linear
-from nfgnn.nn.residual_block import is_fused, linear
+from nfgnn.nn.terms_linear import linear
 from nfgnn.spectral import (
     CSR,
     Basis,

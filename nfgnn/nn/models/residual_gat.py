@@ -7,7 +7,7 @@ from nfgnn.errors import UserError
 from nfgnn.nn.attention import attend
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.models.residual_stack import BlockConv, ResidualStack
-from nfgnn.nn.residual_block import linear
+from nfgnn.nn.terms_linear import linear
 from nfgnn.spectral import scaled_laplacian
 
 

@@ -15,10 +15,10 @@ from nfgnn.nn.node_model import Features, NodeModel
 from nfgnn.nn.residual_block import (
     DropoutStream,
     activate,
-    linear,
     residual_add,
     residual_norm,
 )
+from nfgnn.nn.terms_linear import linear
 from nfgnn.spectral import CSR, at_least_float32
 
 JUMPING = ("last", "mean")
