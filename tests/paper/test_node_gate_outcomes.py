@@ -11,6 +11,7 @@ from nfgnn.nn import HEAD_GATES
 from nfgnn.paper.statistics import holm
 from nfgnn.paper.studies import node_gate_outcomes
 from nfgnn.paper.studies import node_gate_plan as plan
+from nfgnn.paper.studies.node_gate_oracle import ORACLE
 from nfgnn.paper.studies.node_gate_outcomes import Outcomes, find_outcomes
 from nfgnn.paper.studies.node_gate_plan import GRAPHS, StudyGraph
 from nfgnn.training import Records
@@ -131,6 +132,24 @@ def test_same_settings_compare_the_paired_draws(records: Records) -> None:
     assert same["term"]["mean"] == pytest.approx(0.1)
     assert same["agreement"]["mean"] == pytest.approx(0.0)
     assert len(same["term"]["values"]) == 2
+
+
+def test_the_last_seed_of_an_interrupted_report_is_left_out(
+    records: Records, tmp_path: Path
+) -> None:
+    outcomes_of(records, {"mixed-30": {"term": 0.05}})
+    with Records(tmp_path / "interrupted.sqlite") as interrupted:
+        # The last seed was only trained without a gate.
+        last = plan.REPORT_SEEDS[-1]
+        kept = [
+            run for run in records.all() if run.seed != last or run.config.get("gate") == plan.NONE
+        ]
+        interrupted.add(kept)
+        found = find_outcomes([GRAPHS["mixed-30"]], interrupted)
+    assert found.missing == ["mixed, 30 % crossing, full: 9 report seeds"]
+    [cell] = found.cells
+    assert {len(network.seeds) for network in cell.networks.values()} == {9}
+    assert set(cell.networks) == {*plan.networks(), ORACLE}
 
 
 def test_incomplete_graphs_are_not_tested(

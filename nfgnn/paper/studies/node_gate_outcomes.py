@@ -162,7 +162,7 @@ def find_outcomes(
                 network: report_runs(graph, protocol, network, winners, records, root)
                 for network in networks_of(graph, protocol, winners)
             }
-            seeds = sorted(runs[plan.NONE])
+            seeds = _shown_seeds(graph, runs)
             complete = {n: found for n, found in runs.items() if found.keys() >= set(seeds)}
             incomplete = [network for network in runs if network not in complete]
             if len(seeds) < len(graph.report_seeds):
@@ -211,6 +211,19 @@ def judge(cells: Sequence[CellOutcome]) -> Verdict:
 
 def _sorted(graphs: Mapping[str, set[str]]) -> dict[str, list[str]]:
     return {gate: sorted(names) for gate, names in graphs.items()}
+
+
+def _shown_seeds(graph: StudyGraph, runs: Mapping[str, Runs]) -> list[int]:
+    """Return the seeds that are shown: those of the network without a gate.
+
+    The networks of generated graphs are trained seed by seed, so the last seed of an interrupted
+    report is left out.
+    """
+    seeds = sorted(runs[plan.NONE])
+    if not graph.is_generated:
+        return seeds
+    begun = [found for found in runs.values() if found]
+    return [seed for seed in seeds if all(seed in found for found in begun)]
 
 
 def _machines(runs: Mapping[str, Runs]) -> set[str]:
