@@ -7,19 +7,24 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from nfgnn.nn.kernel_choice import is_fused
+from nfgnn.nn.kernel_choice import autocast_dtype, is_fused
 from nfgnn.nn.vmap_runs import join_inputs, separate_runs
 from nfgnn.spectral import fast_apply
 
 
 def linear(terms: Sequence[Tensor], weight: Tensor, constant: bool = False) -> Tensor:
-    r"""Return :math:`\sum_k T_k W_k`, ``[n, out_channels]``.
+    r"""Return :math:`\sum_k T_k W_k`, ``[n, out_channels]``, in half precision under autocast.
 
     Args:
         terms: K + 1 matrices ``[n, in_channels]``.
         weight: ``[K + 1, in_channels, out_channels]``.
         constant: whether the terms have no gradient.
     """
+    half = autocast_dtype(terms[0])
+    if half is not None:
+        # Kernels do not take part in autocast.
+        terms = [term.to(half) for term in terms]
+        weight = weight.to(half)
     if is_fused(terms[0]):
         out: Tensor = _Linear.apply(constant, weight[None], *(term[:, None] for term in terms))
         return out.squeeze(1)

@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, SAGEConv
 
 from nfgnn.errors import UserError
+from nfgnn.kernels import residual_block as kernels_of_blocks
 from nfgnn.nn import (
     HEAD_GATES,
     attention,
@@ -265,6 +266,56 @@ NETWORKS = [
     ("ResidualSAGE", {"norm": "batch", "jumping": "mean"}),
     ("ResidualGCN", {"norm": "none"}),
 ]
+
+
+WITH_KERNELS = [
+    ("NFNet", {"K": 2}),
+    ("ResidualGATSep", {"heads": 4}),
+    ("ResidualSAGE", {"norm": "batch"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "kernels"),
+    [*((*network, False) for network in NETWORKS), *((*network, True) for network in WITH_KERNELS)],
+    ids=str,
+)
+def test_autocast_is_close_to_float32(
+    name: str, settings: dict[str, object], kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the GPU's kernels, which do not take part in autocast, and without."""
+    edges = random_graph(N, 0.1, 0)
+    x = torch.randn(N, 5)
+    model = randomised(name, dropout=0.0, **settings)
+    expected = gradients(model, x, edges)
+    if kernels:
+        for module in (residual_block, terms_linear, batch_norm, attention, spectral_conv):
+            monkeypatch.setattr(module, "is_fused", lambda x: x.dtype != torch.float64)
+        # Triton's interpreter has no products of bfloat16.
+        monkeypatch.setattr(kernels_of_blocks, "weight_gradient", weight_gradient)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = gradients(model, x, edges)
+    # Gradients that cancel out are compared on the scale of the others.
+    largest = max(gradient.norm() for gradient in expected.values())
+    for key, gradient in expected.items():
+        assert found[key].dtype == torch.float32
+        error = (found[key] - gradient).norm() / max(gradient.norm(), 0.05 * largest)
+        assert error < 0.1, (key, float(error))
+
+
+def weight_gradient(grad: Tensor, terms: list[Tensor], dtype: torch.dtype) -> Tensor:
+    """Return T_kᵀ G of every run and order."""
+    products = [torch.einsum("nri,nro->rio", term.float(), grad.float()) for term in terms]
+    return torch.stack(products, 1).to(dtype)
+
+
+def gradients(model: nn.Module, x: Tensor, edges: Tensor) -> dict[str, Tensor]:
+    """Return the logits and the gradients of all parameters."""
+    model.zero_grad()
+    logits = model(x, edges)
+    logits.square().mean().backward()
+    found = {key: value.grad for key, value in model.named_parameters() if value.grad is not None}
+    return {"logits": logits.detach(), **found}
 
 
 @pytest.mark.parametrize(("name", "settings"), NETWORKS, ids=str)

@@ -108,8 +108,8 @@ class _AttentionConv(BlockConv):
         operator = scaled_laplacian(edge_index, None, x.shape[0], self_loops=not self.separate)
         graph = operator.adjacency(torch.float32)
         values = linear([x], self.weight).unflatten(-1, self.source.shape)
-        source = (values * self.source).sum(-1)
-        target = (values * self.target).sum(-1)
+        source = (values * self.source.to(values.dtype)).sum(-1)
+        target = (values * self.target.to(values.dtype)).sum(-1)
         attended = attend(source, target, values, graph).flatten(-2)
         if self.out_weight is None:
             return attended
