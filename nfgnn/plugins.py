@@ -1,9 +1,10 @@
 """Models, bases and gates of other packages.
 
-An installed package announces them by entry points of the groups ``nfgnn.models``, ``nfgnn.bases``
-and ``nfgnn.gates``. An entry point is only loaded when its name is asked for, so that a package
-costs nothing while it is not used. ``nfgnn … --import MODULE`` imports a module instead, which
-registers what it defines. Either runs code that the user has chosen to install or to name.
+An installed package announces them by entry points of the groups ``nfgnn.models``,
+``nfgnn.bases``, ``nfgnn.gates`` and ``nfgnn.head_gates``. An entry point is only loaded when its
+name is asked for, so that a package costs nothing while it is not used. ``nfgnn … --import
+MODULE`` imports a module instead, which registers what it defines. Either runs code that the user
+has chosen to install or to name.
 """
 
 import os
@@ -20,6 +21,7 @@ from nfgnn.errors import UserError
 MODELS = "nfgnn.models"
 BASES = "nfgnn.bases"
 GATES = "nfgnn.gates"
+HEAD_GATES = "nfgnn.head_gates"
 _IMPORTS = "NFGNN_IMPORT"
 """Environment variable with the modules of ``--import``, which worker processes inherit."""
 

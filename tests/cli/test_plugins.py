@@ -1,6 +1,8 @@
 """Models, bases and gates of other packages: found, loaded late, and blamed when they fail."""
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,15 +12,16 @@ import torch
 
 from nfgnn import plugins
 from nfgnn.errors import UserError
-from nfgnn.nn import GATES, MODELS, NFConv, find_model
+from nfgnn.nn import GATES, HEAD_GATES, MODELS, NFConv, SpectralConv, find_model
 from nfgnn.paper import make_plan
 from nfgnn.spectral import BASES, resolve_basis
 from nfgnn.training import RunConfig
 
 PACKAGE = '''
+import torch
 from torch import Tensor
 
-from nfgnn.nn import Gate
+from nfgnn.nn import HEAD_GATES, Gate, HeadGate
 from nfgnn.nn.models import MLP, register_model
 from nfgnn.spectral import Basis, Chebyshev
 
@@ -40,6 +43,19 @@ class Constant(Gate):
 
     def _reset_weight(self) -> None:
         pass
+
+
+class Half(HeadGate):
+    """Coefficients of one half, which have no weights."""
+
+    def reset_parameters(self) -> None:
+        pass
+
+    def forward(self, terms: list[Tensor], operator: object, batch: object = None) -> Tensor:
+        return torch.full((terms[0].shape[0], self.K + 1, self.heads), 0.5)
+
+
+HEAD_GATES["registered"] = Half
 '''
 ENTRY_POINTS = """
 [nfgnn.models]
@@ -53,6 +69,10 @@ notabasis = other_package:OtherMLP
 
 [nfgnn.gates]
 constant = other_package:Constant
+
+[nfgnn.head_gates]
+half = other_package:Half
+nogate = other_package:Constant
 """
 METADATA = "Metadata-Version: 2.1\nName: other-package\nVersion: 1.0\n"
 
@@ -62,7 +82,7 @@ def registries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Forget what a test registers and imports."""
     monkeypatch.setenv("NFGNN_IMPORT", "")
     monkeypatch.setattr(sys, "path", list(sys.path))
-    kept = [(registry, dict(registry)) for registry in (MODELS, BASES, GATES)]
+    kept = [(registry, dict(registry)) for registry in (MODELS, BASES, GATES, HEAD_GATES)]
     yield
     for registry, content in kept:
         registry.clear()
@@ -108,6 +128,15 @@ def test_bases_and_gates(installed: Path) -> None:
     edges = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
     _, psi = conv(x, edges, return_coefficients=True)
     assert psi.equal(conv.gate.gamma.sum(1).expand(4, -1))
+
+
+def test_gates_of_deep_networks(installed: Path) -> None:
+    x = torch.rand(4, 2)
+    edges = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
+    _, psi = SpectralConv(2, 3, K=2, gate="half", heads=2)(x, edges, return_coefficients=True)
+    assert psi.equal(torch.full((4, 3), 0.5))
+    with pytest.raises(UserError, match=r"other-package.*nogate.*a subclass of nfgnn.nn.HeadGate"):
+        SpectralConv(2, 3, gate="nogate", heads=2)
 
 
 @pytest.mark.parametrize(
@@ -170,3 +199,22 @@ def test_import_registers_what_a_module_defines(call, code: Path) -> None:
     assert status == 2
     assert "--import broken_module: the module cannot be imported" in err
     assert "no_such_thing" in err
+
+
+def test_workers_import_the_gate_of_a_deep_network(code: Path) -> None:
+    """The processes of ``train`` know it from ``--import``, those of others from the variable."""
+    settings = ("num_layers=1", "hidden_channels=8", "epochs=2", "gate=registered")
+    command = [sys.executable, "-m", "nfgnn", "train", "karate", "--model", "NFNet"]
+    command += ["--protocol", "stratified", "--runs", "2", "--workers", "2", "--json"]
+    command += [word for setting in settings for word in ("--set", setting)]
+    for option, variable in ((["--import", "other_package"], ""), ([], "other_package")):
+        result = subprocess.run(
+            command + option,
+            cwd=code,
+            env={**os.environ, "NFGNN_IMPORT": variable},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == 0, result.stderr
+        assert json.loads(result.stdout)["model"] == "NFNet"

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from nfgnn.errors import UserError, unknown_name
 from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
-from nfgnn.nn.head_gates import HEAD_GATES, HeadGate
+from nfgnn.nn.head_gates import HEAD_GATES, HeadGate, find_head_gate
 from nfgnn.nn.polynomial_linear import polynomial_linear
 from nfgnn.nn.residual_block import is_fused, linear
 from nfgnn.spectral import (
@@ -78,7 +78,8 @@ class SpectralConv(PolynomialFilter):
         super().__init__(K, basis, "all-pass", 0.1, self_loops, lambda_max, symmetrize)
         if operator not in OPERATORS:
             raise unknown_name("operator", operator, OPERATORS)
-        if gate != "none" and gate not in HEAD_GATES:
+        form = None if gate == "none" else find_head_gate(gate)
+        if gate != "none" and form is None:
             raise unknown_name("gate", gate, ("none", *HEAD_GATES))
         if gate != "none" and in_channels % heads:
             raise UserError(
@@ -91,8 +92,8 @@ class SpectralConv(PolynomialFilter):
         self.weight = nn.Parameter(torch.empty(K + 1, in_channels, out_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.gate: HeadGate | None = None
-        if gate != "none":
-            self.gate = HEAD_GATES[gate](in_channels, K, heads)
+        if form is not None:
+            self.gate = form(in_channels, K, heads)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
