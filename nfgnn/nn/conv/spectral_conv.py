@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from nfgnn import plugins
 from nfgnn.errors import UserError, unknown_name
 from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
 from nfgnn.nn.head_gates import HEAD_GATES, HeadGate, find_head_gate
@@ -80,7 +81,7 @@ class SpectralConv(PolynomialFilter):
             raise unknown_name("operator", operator, OPERATORS)
         form = None if gate == "none" else find_head_gate(gate)
         if gate != "none" and form is None:
-            raise unknown_name("gate", gate, ("none", *HEAD_GATES))
+            raise plugins.unknown_plugin("gate", gate, ("none", *HEAD_GATES))
         if gate != "none" and in_channels % heads:
             raise UserError(
                 f"the number of channels, {in_channels}, must be a multiple of the number of "
