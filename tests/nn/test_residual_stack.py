@@ -12,6 +12,7 @@ from torch.func import functional_call, grad_and_value, vmap
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, SAGEConv
 
+import nfgnn
 from nfgnn.errors import UserError
 from nfgnn.nn import HEAD_GATES, attention, batch_norm, dropout, find_model, residual_block
 from nfgnn.nn.conv import spectral_conv
@@ -63,6 +64,13 @@ def sage_layers(model: nn.Module) -> list[nn.Module]:
         conv.lin_l.weight.data = block.conv.weight[1].T
         convs.append(conv)
     return convs
+
+
+def test_the_networks_are_public() -> None:
+    assert nfgnn.NFNet is find_model("NFNet").model
+    for name in ("NFNet", "ResidualGCN", "ResidualSAGE", "ResidualGAT", "ResidualGATSep"):
+        assert getattr(nfgnn.nn, name) is find_model(name).model
+        assert name in nfgnn.nn.__all__
 
 
 @pytest.mark.parametrize("jumping", ["last", "mean"])
