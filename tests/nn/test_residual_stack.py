@@ -110,6 +110,29 @@ def test_other_norms_equal_pyg(norm: str, jumping: str, recompute: bool) -> None
     assert bool(list(model.buffers())) is (norm == "batch")
 
 
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        *(("NFNet", {"gate": gate, "heads": 4}) for gate in ("none", *HEAD_GATES)),
+        ("NFNet", {"gate": "agreement", "heads": 4, "recompute": True}),
+        *((name, {}) for name in ("ResidualGCN", "ResidualSAGE", "ResidualGAT", "ResidualGATSep")),
+    ],
+    ids=str,
+)
+def test_graphs_of_a_batch_do_not_meet(name: str, settings: dict[str, object]) -> None:
+    first, second = random_graph(N, 0.2, 0), random_graph(N, 0.5, 1)
+    model = randomised(name, K=2, **settings) if name == "NFNet" else randomised(name, **settings)
+    model.double()
+    x = torch.randn(2 * N, 5, dtype=torch.double)
+    batch = torch.arange(2 * N) // N
+    edges = torch.cat([first, second + N], dim=1)
+    together = model(x, edges, batch=batch)
+    alone = torch.cat([model(x[:N], first), model(x[N:], second)])
+    torch.testing.assert_close(together, alone)
+    mixes = settings.get("gate") in ("agreement", "attention", "cluster")
+    assert torch.allclose(model(x, edges), alone) is not mixes
+
+
 def test_an_unknown_norm_is_refused() -> None:
     with pytest.raises(UserError, match="norm 'bach'"):
         randomised("NFNet", norm="bach")

@@ -103,7 +103,13 @@ class _AttentionConv(BlockConv):
             bound = (2 * self.weight.shape[-1]) ** -0.5
             nn.init.uniform_(self.out_weight, -bound, bound)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+    ) -> Tensor:
         # Attention replaces edge weights, so they are ignored.
         operator = scaled_laplacian(edge_index, None, x.shape[0], self_loops=not self.separate)
         graph = operator.adjacency(torch.float32)

@@ -74,7 +74,13 @@ class _Convolution(BlockConv):
         for own in self.weight:
             nn.init.xavier_uniform_(own)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+    ) -> Tensor:
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0], self_loops=True)
         terms = [operator.propagate(x), x]
         return linear(terms[: self.weight.shape[0]], self.weight)
