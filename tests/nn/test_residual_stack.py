@@ -133,6 +133,33 @@ def test_graphs_of_a_batch_do_not_meet(name: str, settings: dict[str, object]) -
     assert torch.allclose(model(x, edges), alone) is not mixes
 
 
+@pytest.mark.parametrize(
+    "name", ["NFNet", "ResidualGCN", "ResidualSAGE", "ResidualGAT", "ResidualGATSep"]
+)
+@pytest.mark.parametrize(
+    ("argument", "value", "remedy"),
+    [
+        ("in_channels", 0, "pass a whole number of at least 1"),
+        ("hidden_channels", 0, "pass a whole number of at least 1"),
+        ("num_layers", 0, "pass a whole number of at least 1"),
+        ("num_layers", 2.5, "pass a whole number of at least 1"),
+        ("dropout", 1.5, "pass a number from 0 to 1"),
+        ("input_dropout", -0.1, "pass a number from 0 to 1"),
+    ],
+)
+def test_wrong_numbers_are_refused(name: str, argument: str, value: float, remedy: str) -> None:
+    arguments = {"in_channels": 5, "out_channels": 3, argument: value}
+    with pytest.raises(UserError, match=f"^{argument} = {value} is not valid: {remedy}"):
+        find_model(name).model(**arguments)
+
+
+@pytest.mark.parametrize(("name", "settings"), [("NFNet", {"gate": "term"}), ("ResidualGAT", {})])
+def test_heads_must_divide_the_width(name: str, settings: dict[str, object]) -> None:
+    message = "heads = 7 does not divide hidden_channels = 128: choose a divisor, such as heads = 8"
+    with pytest.raises(UserError, match=message):
+        find_model(name).model(5, 3, heads=7, **settings)
+
+
 def test_an_unknown_norm_is_refused() -> None:
     with pytest.raises(UserError, match="norm 'bach'"):
         randomised("NFNet", norm="bach")

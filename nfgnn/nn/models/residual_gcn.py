@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from nfgnn.nn.argument_checks import check_counts
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.models.residual_stack import BlockConv, ResidualStack
 from nfgnn.nn.residual_block import linear
@@ -50,6 +51,7 @@ class ResidualGCN(ResidualStack):
         norm: str = "layer",
         input_dropout: float = 0.0,
     ) -> None:
+        check_counts(hidden_channels=hidden_channels, num_layers=num_layers)
         convs = [_Convolution(hidden_channels, root_weight) for _ in range(num_layers)]
         super().__init__(
             in_channels,

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from nfgnn.errors import unknown_name
+from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.batch_norm import RunningStatistics, batch_norm
 from nfgnn.nn.conv import PolynomialFilter
 from nfgnn.nn.dropout import Rate, dropout
@@ -144,6 +145,8 @@ class ResidualStack(NodeModel):
         input_dropout: float,
     ) -> None:
         super().__init__()
+        check_counts(in_channels=in_channels, out_channels=out_channels)
+        check_rates(dropout=dropout, input_dropout=input_dropout)
         # Transformations such as vmap cannot go through recomputed blocks.
         self.batchable = self.batchable and not recompute
         self.recompute = recompute
