@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nfgnn.auto import AutoNodeClassifier
     from nfgnn.data import load_dataset, split
-    from nfgnn.nn import MLP, NFGNN, NFConv, PolyConv, PolyGNN, ScalableNFGNN
+    from nfgnn.nn import MLP, NFGNN, NFConv, NFNet, PolyConv, PolyGNN, ScalableNFGNN
     from nfgnn.training import NodeClassifier
 
 __version__ = "0.2.0"
@@ -51,6 +51,7 @@ _HOME = {
     "NFConv": "nn",
     "PolyConv": "nn",
     "NFGNN": "nn",
+    "NFNet": "nn",
     "PolyGNN": "nn",
     "ScalableNFGNN": "nn",
     "MLP": "nn",
@@ -63,6 +64,7 @@ __all__ = [
     "NFGNN",
     "AutoNodeClassifier",
     "NFConv",
+    "NFNet",
     "NodeClassifier",
     "PolyConv",
     "PolyGNN",

@@ -1,27 +1,48 @@
 """Models, bases and gates of other packages.
 
-An installed package announces them by entry points of the groups ``nfgnn.models``, ``nfgnn.bases``
-and ``nfgnn.gates``. An entry point is only loaded when its name is asked for, so that a package
-costs nothing while it is not used. ``nfgnn … --import MODULE`` imports a module instead, which
-registers what it defines. Either runs code that the user has chosen to install or to name.
+An installed package announces them by entry points of the groups ``nfgnn.models``,
+``nfgnn.bases``, ``nfgnn.gates`` and ``nfgnn.head_gates``. An entry point is only loaded when its
+name is asked for, so that a package costs nothing while it is not used. ``nfgnn … --import
+MODULE`` imports a module instead, which registers what it defines. Either runs code that the user
+has chosen to install or to name.
 """
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from nfgnn.errors import UserError
+from nfgnn.errors import UserError, unknown_name
 
 MODELS = "nfgnn.models"
 BASES = "nfgnn.bases"
 GATES = "nfgnn.gates"
+HEAD_GATES = "nfgnn.head_gates"
 _IMPORTS = "NFGNN_IMPORT"
 """Environment variable with the modules of ``--import``, which worker processes inherit."""
+
+
+class UnknownPluginError(UserError):
+    """A name that is neither part of this package nor registered by another one.
+
+    Args:
+        message: see :class:`~nfgnn.errors.UserError`.
+        kind: what the name stands for: ``"model"``, ``"basis"`` or ``"gate"``.
+        name: the name that was not found.
+    """
+
+    def __init__(self, message: str, kind: str, name: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.name = name
+
+    # Workers send errors to their parent. The default would pickle the message only.
+    def __reduce__(self) -> tuple[type["UnknownPluginError"], tuple[str, str, str]]:
+        return type(self), (str(self), self.kind, self.name)
 
 
 def _entry_points(group: str) -> tuple[EntryPoint, ...]:
@@ -56,6 +77,20 @@ def plugin_error(group: str, name: str, problem: str) -> UserError:
     """Return the error for an entry point that does not provide what its group promises."""
     points = [p for p in _entry_points(group) if p.name.lower() == name.lower()]
     return UserError(f"{_described(points[0])} {problem}")
+
+
+def unknown_plugin(
+    kind: str, name: str, choices: Iterable[str], hint: str = ""
+) -> UnknownPluginError:
+    """Return the error for a name that no package has registered.
+
+    Args:
+        kind: ``"model"``, ``"basis"`` or ``"gate"``.
+        name: the name that was not found.
+        choices: the registered names.
+        hint: text at the end of the message.
+    """
+    return UnknownPluginError(f"{unknown_name(kind, name, choices)}{hint}", kind, name)
 
 
 def requested_imports() -> list[str]:

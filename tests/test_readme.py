@@ -18,7 +18,7 @@ import pytest
 
 from nfgnn.cli import app, main
 from nfgnn.data import PROTOCOLS, REGISTRY
-from nfgnn.nn import GATES, MODELS
+from nfgnn.nn import GATES, HEAD_GATES, MODELS
 from nfgnn.paper.table_registry import TABLES
 from nfgnn.spectral import BASES
 
@@ -77,7 +77,7 @@ NEEDS_DATA = re.compile(r" DATA\b")
 @pytest.fixture
 def _registries() -> Iterator[None]:
     """Undo what a page adds to the registries and to the command line."""
-    registries = (BASES, GATES, TABLES, MODELS, PROTOCOLS, REGISTRY)
+    registries = (BASES, GATES, HEAD_GATES, TABLES, MODELS, PROTOCOLS, REGISTRY)
     before = [(registry, dict(registry)) for registry in registries]
     commands = list(app.registered_groups)
     yield

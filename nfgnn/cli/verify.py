@@ -26,6 +26,7 @@ def verify(
             show_default=False,
         ),
     ],
+    import_: options.Import = None,
     json_: options.Json = False,
 ) -> None:
     """Verify the checksums of all files in a store or run folder.

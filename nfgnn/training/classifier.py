@@ -24,6 +24,7 @@ from nfgnn.errors import DivergedError, UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_folder, refuse_foreign_files
 from nfgnn.nn import NodeModel, Scalable
+from nfgnn.plugins import UnknownPluginError
 from nfgnn.store import stream_seed
 from nfgnn.training import inputs
 from nfgnn.training.config import RunConfig, TrainingConfig
@@ -478,6 +479,11 @@ class NodeClassifier:
             with CheckedAllocation(at_most_twice(state)):
                 self._build(*sizes)
             self.model_.load_state_dict(state)
+        except UnknownPluginError as error:
+            raise UserError(
+                f"{folder}: this model uses the {error.kind} '{error.name}', which is not part of "
+                "nfgnn: pass --import with the module that registers it, or import it in Python"
+            ) from error
         except (ValueError, KeyError, TypeError, RuntimeError, OverflowError) as error:
             raise UserError(
                 f"{folder} is not a saved model of this version, or it is damaged: {error}; "

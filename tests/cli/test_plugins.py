@@ -1,6 +1,9 @@
 """Models, bases and gates of other packages: found, loaded late, and blamed when they fail."""
 
 import json
+import os
+import pickle
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,17 +13,18 @@ import torch
 
 from nfgnn import plugins
 from nfgnn.errors import UserError
-from nfgnn.nn import GATES, MODELS, NFConv, find_model
+from nfgnn.nn import GATES, HEAD_GATES, MODELS, NFConv, SpectralConv, find_model
 from nfgnn.paper import make_plan
-from nfgnn.spectral import BASES, resolve_basis
+from nfgnn.spectral import BASES, bases, resolve_basis
 from nfgnn.training import RunConfig
 
 PACKAGE = '''
+import torch
 from torch import Tensor
 
-from nfgnn.nn import Gate
+from nfgnn.nn import GATES, HEAD_GATES, Gate, HeadGate
 from nfgnn.nn.models import MLP, register_model
-from nfgnn.spectral import Basis, Chebyshev
+from nfgnn.spectral import BASES, Chebyshev
 
 
 @register_model("A paper", 2031, "O(nfh)")
@@ -40,6 +44,21 @@ class Constant(Gate):
 
     def _reset_weight(self) -> None:
         pass
+
+
+class Half(HeadGate):
+    """Coefficients of one half, which have no weights."""
+
+    def reset_parameters(self) -> None:
+        pass
+
+    def forward(self, terms: list[Tensor], operator: object, batch: object = None) -> Tensor:
+        return torch.full((terms[0].shape[0], self.K + 1, self.heads), 0.5)
+
+
+GATES["constant"] = Constant
+HEAD_GATES["half"] = Half
+BASES["doubled"] = Doubled
 '''
 ENTRY_POINTS = """
 [nfgnn.models]
@@ -53,8 +72,16 @@ notabasis = other_package:OtherMLP
 
 [nfgnn.gates]
 constant = other_package:Constant
+
+[nfgnn.head_gates]
+half = other_package:Half
+nogate = other_package:Constant
 """
 METADATA = "Metadata-Version: 2.1\nName: other-package\nVersion: 1.0\n"
+
+
+REGISTRIES = (MODELS, BASES, GATES, HEAD_GATES)
+BUILT_IN = [dict(registry) for registry in REGISTRIES]
 
 
 @pytest.fixture(autouse=True)
@@ -62,11 +89,17 @@ def registries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Forget what a test registers and imports."""
     monkeypatch.setenv("NFGNN_IMPORT", "")
     monkeypatch.setattr(sys, "path", list(sys.path))
-    kept = [(registry, dict(registry)) for registry in (MODELS, BASES, GATES)]
     yield
-    for registry, content in kept:
+    forget_imports(monkeypatch)
+
+
+def forget_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Return to the state of a process that has not imported the other package."""
+    monkeypatch.setenv("NFGNN_IMPORT", "")
+    for registry, content in zip(REGISTRIES, BUILT_IN):
         registry.clear()
         registry.update(content)
+    bases._basis_named.cache_clear()
     sys.modules.pop("other_package", None)
 
 
@@ -108,6 +141,15 @@ def test_bases_and_gates(installed: Path) -> None:
     edges = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
     _, psi = conv(x, edges, return_coefficients=True)
     assert psi.equal(conv.gate.gamma.sum(1).expand(4, -1))
+
+
+def test_gates_of_deep_networks(installed: Path) -> None:
+    x = torch.rand(4, 2)
+    edges = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
+    _, psi = SpectralConv(2, 3, K=2, gate="half", heads=2)(x, edges, return_coefficients=True)
+    assert psi.equal(torch.full((4, 3), 0.5))
+    with pytest.raises(UserError, match=r"other-package.*nogate.*a subclass of nfgnn.nn.HeadGate"):
+        SpectralConv(2, 3, gate="nogate", heads=2)
 
 
 @pytest.mark.parametrize(
@@ -170,3 +212,56 @@ def test_import_registers_what_a_module_defines(call, code: Path) -> None:
     assert status == 2
     assert "--import broken_module: the module cannot be imported" in err
     assert "no_such_thing" in err
+
+
+def test_workers_import_the_gate_of_a_deep_network(code: Path) -> None:
+    """The processes of ``train`` know it from ``--import``, those of others from the variable."""
+    settings = ("num_layers=1", "hidden_channels=8", "epochs=2", "gate=half")
+    command = [sys.executable, "-m", "nfgnn", "train", "karate", "--model", "NFNet"]
+    command += ["--protocol", "stratified", "--runs", "2", "--workers", "2", "--json"]
+    command += [word for setting in settings for word in ("--set", setting)]
+    for option, variable in ((["--import", "other_package"], ""), ([], "other_package")):
+        result = subprocess.run(
+            command + option,
+            cwd=code,
+            env={**os.environ, "NFGNN_IMPORT": variable},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == 0, result.stderr
+        assert json.loads(result.stdout)["model"] == "NFNet"
+
+
+@pytest.mark.parametrize(
+    ("part", "settings"),
+    [
+        ("model 'OtherMLP'", ("--model", "OtherMLP")),
+        ("basis 'doubled'", ("--model", "NFGNN", "--set", "basis=doubled")),
+        ("gate 'constant'", ("--model", "NFGNN", "--set", "gate=constant")),
+        ("gate 'half'", ("--model", "NFNet", "--set", "gate=half", "--set", "num_layers=1")),
+    ],
+)
+def test_a_saved_model_names_what_was_not_imported(
+    call, code: Path, monkeypatch: pytest.MonkeyPatch, part: str, settings: tuple[str, ...]
+) -> None:
+    quick = ("--protocol", "stratified", "--runs", "1", "--set", "epochs=2", "--out", "run")
+    option = ("--import", "other_package")
+    assert call("train", "karate", *settings, *quick, *option)[0] == 0
+    forget_imports(monkeypatch)
+    predict = ("predict", "run", "karate", "-o", "predictions.csv")
+    status, _, err = call(*predict)
+    assert status == 2
+    missing = f"this model uses the {part}, which is not part of nfgnn: pass --import with the"
+    assert missing in " ".join(err.split())
+    assert call(*predict, *option)[0] == 0
+    forget_imports(monkeypatch)
+    assert call("verify", "run")[0] == 2
+    assert call("verify", "run", *option)[0] == 0
+
+
+def test_an_unknown_name_survives_the_way_from_a_worker() -> None:
+    error = plugins.unknown_plugin("gate", "terms", ["term"], " (a hint)")
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == "unknown gate 'terms': choose one of term; did you mean term? (a hint)"
+    assert (again.kind, again.name) == ("gate", "terms")

@@ -150,7 +150,9 @@ def test_reset_parameters_draws_anew_and_starts_again() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"K": -1}, "must not be negative"),
+        ({"K": -1}, "K = -1 is not valid"),
+        ({"K": 2.5}, "K = 2.5 is not valid"),
+        ({"lambda_max": 0}, "lambda_max = 0 is not valid: pass a positive number"),
         ({"rank": 0}, "must be at least 1"),
         ({"gate": "magic"}, "unknown gate 'magic': choose one of term"),
         ({"activation": "step"}, "unknown activation 'step'"),

@@ -12,6 +12,7 @@ from torch.func import functional_call, grad_and_value, vmap
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, SAGEConv
 
+import nfgnn
 from nfgnn.errors import UserError
 from nfgnn.kernels import residual_block as kernels_of_blocks
 from nfgnn.nn import (
@@ -74,6 +75,13 @@ def sage_layers(model: nn.Module) -> list[nn.Module]:
     return convs
 
 
+def test_the_networks_are_public() -> None:
+    assert nfgnn.NFNet is find_model("NFNet").model
+    for name in ("NFNet", "ResidualGCN", "ResidualSAGE", "ResidualGAT", "ResidualGATSep"):
+        assert getattr(nfgnn.nn, name) is find_model(name).model
+        assert name in nfgnn.nn.__all__
+
+
 @pytest.mark.parametrize("jumping", ["last", "mean"])
 def test_sage_and_nfnet_equal_pyg(jumping: str) -> None:
     edges = random_graph(N, 0.1, 0)
@@ -109,6 +117,56 @@ def test_other_norms_equal_pyg(norm: str, jumping: str, recompute: bool) -> None
     expected = plain_network(plain.eval(), sage_layers(plain), x, edges)
     torch.testing.assert_close(model.eval()(x, edges), expected, rtol=1e-4, atol=1e-4)
     assert bool(list(model.buffers())) is (norm == "batch")
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        *(("NFNet", {"gate": gate, "heads": 4}) for gate in ("none", *HEAD_GATES)),
+        ("NFNet", {"gate": "agreement", "heads": 4, "recompute": True}),
+        *((name, {}) for name in ("ResidualGCN", "ResidualSAGE", "ResidualGAT", "ResidualGATSep")),
+    ],
+    ids=str,
+)
+def test_graphs_of_a_batch_do_not_meet(name: str, settings: dict[str, object]) -> None:
+    first, second = random_graph(N, 0.2, 0), random_graph(N, 0.5, 1)
+    model = randomised(name, K=2, **settings) if name == "NFNet" else randomised(name, **settings)
+    model.double()
+    x = torch.randn(2 * N, 5, dtype=torch.double)
+    batch = torch.arange(2 * N) // N
+    edges = torch.cat([first, second + N], dim=1)
+    together = model(x, edges, batch=batch)
+    alone = torch.cat([model(x[:N], first), model(x[N:], second)])
+    torch.testing.assert_close(together, alone)
+    mixes = settings.get("gate") in ("agreement", "attention", "cluster")
+    assert torch.allclose(model(x, edges), alone) is not mixes
+
+
+@pytest.mark.parametrize(
+    "name", ["NFNet", "ResidualGCN", "ResidualSAGE", "ResidualGAT", "ResidualGATSep"]
+)
+@pytest.mark.parametrize(
+    ("argument", "value", "remedy"),
+    [
+        ("in_channels", 0, "pass a whole number of at least 1"),
+        ("hidden_channels", 0, "pass a whole number of at least 1"),
+        ("num_layers", 0, "pass a whole number of at least 1"),
+        ("num_layers", 2.5, "pass a whole number of at least 1"),
+        ("dropout", 1.5, "pass a number from 0 to 1"),
+        ("input_dropout", -0.1, "pass a number from 0 to 1"),
+    ],
+)
+def test_wrong_numbers_are_refused(name: str, argument: str, value: float, remedy: str) -> None:
+    arguments = {"in_channels": 5, "out_channels": 3, argument: value}
+    with pytest.raises(UserError, match=f"^{argument} = {value} is not valid: {remedy}"):
+        find_model(name).model(**arguments)
+
+
+@pytest.mark.parametrize(("name", "settings"), [("NFNet", {"gate": "term"}), ("ResidualGAT", {})])
+def test_heads_must_divide_the_width(name: str, settings: dict[str, object]) -> None:
+    message = "heads = 7 does not divide hidden_channels = 128: choose a divisor, such as heads = 8"
+    with pytest.raises(UserError, match=message):
+        find_model(name).model(5, 3, heads=7, **settings)
 
 
 def test_an_unknown_norm_is_refused() -> None:

@@ -1,5 +1,7 @@
 """SpectralConv against dense polynomials, PyG's SAGEConv and its own compiled form."""
 
+import re
+
 import pytest
 import torch
 from conftest import random_graph
@@ -210,5 +212,38 @@ def test_wrong_arguments_name_the_choices() -> None:
         SpectralConv(4, 4, operator="symmetrical")
     with pytest.raises(UserError, match="agreement"):
         SpectralConv(4, 4, gate="agrement")
-    with pytest.raises(UserError, match="multiple of the number of heads"):
-        SpectralConv(6, 4, gate="term", heads=4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"in_channels": 0}, "in_channels = 0 is not valid: pass a whole number of at least 1"),
+        ({"out_channels": -1}, "out_channels = -1 is not valid"),
+        ({"heads": 0}, "heads = 0 is not valid"),
+        ({"K": -1}, "K = -1 is not valid: pass a whole number of at least 0"),
+        ({"K": 1.5}, "K = 1.5 is not valid"),
+        ({"gate": None}, 'gate = None is not a name: pass gate="none" for no gate'),
+        ({"lambda_max": -2.0}, 'lambda_max = -2.0 is not valid: pass a positive number or "est'),
+        ({"lambda_max": "2"}, "lambda_max = '2' is not valid"),
+        ({"lambda_max": None}, "lambda_max = None is not valid"),
+        (
+            {"gate": "term", "heads": 5},
+            "heads = 5 does not divide in_channels = 6: choose a divisor, such as heads = 6",
+        ),
+    ],
+)
+def test_wrong_numbers_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=f"^{re.escape(message)}"):
+        SpectralConv(**{"in_channels": 6, "out_channels": 4, **arguments})
+
+
+def test_other_channels_than_those_of_the_layer_are_refused() -> None:
+    with pytest.raises(UserError, match=r"x has 5 columns, .* use SpectralConv\(5, 4\)"):
+        SpectralConv(6, 4)(torch.rand(N, 5), random_graph(N, 0.2, 0))
+
+
+def test_repr() -> None:
+    plain = "SpectralConv(8, 16, K=2, basis=monomial, operator=symmetric)"
+    assert repr(SpectralConv(8, 16, K=2)) == plain
+    gated = "SpectralConv(8, 8, K=1, basis=monomial, operator=mean, gate=TermHeadGate, heads=4)"
+    assert repr(SpectralConv(8, 8, operator="mean", gate="term", heads=4)) == gated

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nfgnn import plugins
 from nfgnn.errors import UserError
 from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
 from nfgnn.nn.gates import GATES, find_gate
@@ -89,7 +90,7 @@ class NFConv(PolynomialFilter):
             )
         form = find_gate(gate)
         if form is None:
-            raise ValueError(f"unknown gate '{gate}': choose one of {', '.join(GATES)}")
+            raise plugins.unknown_plugin("gate", gate, GATES)
         self.channels = channels
         self.rank = rank
         self.gate = form(channels, K, rank, activation)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from nfgnn.errors import UserError
+from nfgnn.nn.argument_checks import check_counts, check_lambda_max
 from nfgnn.spectral import (
     Basis,
     LambdaMax,
@@ -41,8 +42,8 @@ class PolynomialFilter(nn.Module):
         symmetrize: bool,
     ) -> None:
         super().__init__()
-        if K < 0:
-            raise ValueError(f"K is the degree of the filter and must not be negative, got {K}")
+        check_counts(least=0, K=K)
+        check_lambda_max(lambda_max)
         self.K = K
         self.basis = resolve_basis(basis)
         self.init = init

@@ -5,9 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from nfgnn import plugins
 from nfgnn.errors import UserError, unknown_name
+from nfgnn.nn.argument_checks import check_counts, check_heads
 from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
-from nfgnn.nn.head_gates import HEAD_GATES, HeadGate
+from nfgnn.nn.head_gates import HEAD_GATES, HeadGate, find_head_gate
 from nfgnn.nn.kernel_choice import is_fused
 from nfgnn.nn.polynomial_linear import polynomial_linear
 from nfgnn.nn.terms_linear import linear
@@ -77,23 +79,24 @@ class SpectralConv(PolynomialFilter):
         symmetrize: bool = False,
     ) -> None:
         super().__init__(K, basis, "all-pass", 0.1, self_loops, lambda_max, symmetrize)
+        check_counts(in_channels=in_channels, out_channels=out_channels, heads=heads)
         if operator not in OPERATORS:
             raise unknown_name("operator", operator, OPERATORS)
-        if gate != "none" and gate not in HEAD_GATES:
-            raise unknown_name("gate", gate, ("none", *HEAD_GATES))
-        if gate != "none" and in_channels % heads:
-            raise UserError(
-                f"the number of channels, {in_channels}, must be a multiple of the number of "
-                f"heads, {heads}"
-            )
+        if not isinstance(gate, str):
+            raise UserError(f'gate = {gate!r} is not a name: pass gate="none" for no gate')
+        form = None if gate == "none" else find_head_gate(gate)
+        if gate != "none" and form is None:
+            raise plugins.unknown_plugin("gate", gate, ("none", *HEAD_GATES))
+        if form is not None:
+            check_heads(heads, in_channels=in_channels)
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.averages = operator == "mean"
         self.weight = nn.Parameter(torch.empty(K + 1, in_channels, out_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.gate: HeadGate | None = None
-        if gate != "none":
-            self.gate = HEAD_GATES[gate](in_channels, K, heads)
+        if form is not None:
+            self.gate = form(in_channels, K, heads)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -208,3 +211,19 @@ class SpectralConv(PolynomialFilter):
         self, terms: Tensor, x: Tensor, operator: ScaledLaplacian, batch: Tensor | None = None
     ) -> Tensor:
         raise UserError("SpectralConv mixes channels: call the layer itself")
+
+    def __repr__(self) -> str:
+        text = f"{type(self).__name__}({self.in_channels}, {self.out_channels}, K={self.K}"
+        text += f", basis={self.basis}, operator={'mean' if self.averages else 'symmetric'}"
+        if self.gate is not None:
+            text += f", gate={type(self.gate).__name__}, heads={self.gate.heads}"
+        return f"{text})"
+
+    def _check_signal(self, x: Any) -> None:
+        super()._check_signal(x)
+        if x.shape[-1] != self.in_channels:
+            raise UserError(
+                f"x has {x.shape[-1]} columns, but the layer expects {self.in_channels} channels: "
+                f"use SpectralConv({x.shape[-1]}, {self.out_channels}), or add a linear layer "
+                "before it"
+            )

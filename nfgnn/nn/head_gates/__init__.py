@@ -9,6 +9,7 @@ To add a gate, derive it from :class:`HeadGate` in a file of this folder and lis
 :data:`HEAD_GATES`.
 """
 
+from nfgnn import plugins
 from nfgnn.nn.head_gates.agreement_head_gate import AgreementHeadGate
 from nfgnn.nn.head_gates.attention_head_gate import AttentionHeadGate
 from nfgnn.nn.head_gates.cluster_head_gate import ClusterHeadGate
@@ -23,6 +24,25 @@ HEAD_GATES: dict[str, type[HeadGate]] = {
 }
 """The gates by name. ``"none"`` stands for no gate."""
 
+
+def find_head_gate(name: str) -> type[HeadGate] | None:
+    """Return a gate by its name, ``None`` if there is none.
+
+    A name that is not in :data:`HEAD_GATES` is looked up in other packages: see
+    :mod:`nfgnn.plugins`.
+    """
+    if name in HEAD_GATES:
+        return HEAD_GATES[name]
+    loaded = plugins.load_plugin(plugins.HEAD_GATES, name)
+    if loaded is not None:
+        if not (isinstance(loaded, type) and issubclass(loaded, HeadGate)):
+            raise plugins.plugin_error(
+                plugins.HEAD_GATES, name, "does not name a subclass of nfgnn.nn.HeadGate"
+            )
+        HEAD_GATES[name] = loaded
+    return HEAD_GATES.get(name)
+
+
 __all__ = [
     "HEAD_GATES",
     "AgreementHeadGate",
@@ -30,4 +50,5 @@ __all__ = [
     "ClusterHeadGate",
     "HeadGate",
     "TermHeadGate",
+    "find_head_gate",
 ]

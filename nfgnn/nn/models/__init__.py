@@ -13,8 +13,12 @@ from nfgnn.nn.models.adjacency_mlp import LINK_CHOICES
 from nfgnn.nn.models.decoupled import Decoupled
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.nfgnn import NFGNN, ScalableNFGNN
+from nfgnn.nn.models.nfnet import NFNet
 from nfgnn.nn.models.polygnn import PolyGNN
 from nfgnn.nn.models.registry import MODELS, ModelEntry, find_model, register_model
+from nfgnn.nn.models.residual_gat import ResidualGAT, ResidualGATSep
+from nfgnn.nn.models.residual_gcn import ResidualGCN
+from nfgnn.nn.models.residual_sage import ResidualSAGE
 from nfgnn.nn.models.scalable import Scalable
 
 for _module in pkgutil.iter_modules(__path__):
@@ -27,7 +31,12 @@ __all__ = [
     "NFGNN",
     "Decoupled",
     "ModelEntry",
+    "NFNet",
     "PolyGNN",
+    "ResidualGAT",
+    "ResidualGATSep",
+    "ResidualGCN",
+    "ResidualSAGE",
     "Scalable",
     "ScalableNFGNN",
     "find_model",

@@ -1,5 +1,6 @@
 """NFNet, a deep residual network of spectral convolutions."""
 
+from nfgnn.nn.argument_checks import check_counts, check_heads
 from nfgnn.nn.conv import SpectralConv
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.models.residual_stack import ResidualStack
@@ -56,6 +57,9 @@ class NFNet(ResidualStack):
         norm: str = "layer",
         input_dropout: float = 0.0,
     ) -> None:
+        check_counts(hidden_channels=hidden_channels, num_layers=num_layers)
+        if gate != "none":
+            check_heads(heads, hidden_channels=hidden_channels)
         convs = [
             SpectralConv(
                 hidden_channels,

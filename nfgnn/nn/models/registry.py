@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from nfgnn import plugins
-from nfgnn.errors import UserError, unknown_name
 from nfgnn.nn.node_model import NodeModel
 
 M = TypeVar("M", bound=type[NodeModel])
@@ -74,8 +73,8 @@ def find_model(name: str) -> ModelEntry:
             "does not register a model of that name; it must name a class under @register_model",
         )
     known = sorted({*MODELS, *plugins.plugin_names(plugins.MODELS)})
-    hint = "a model of your own needs its module: --import MODULE, or import it in Python"
-    raise UserError(f"{unknown_name('model', name, known)} ({hint})")
+    hint = " (a model of your own needs its module: --import MODULE, or import it in Python)"
+    raise plugins.unknown_plugin("model", name, known, hint)
 
 
 def _registered(name: str) -> ModelEntry | None:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from nfgnn.errors import UserError
+from nfgnn.nn.argument_checks import check_counts, check_heads
 from nfgnn.nn.attention import attend
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.models.residual_stack import BlockConv, ResidualStack
@@ -51,10 +51,8 @@ class ResidualGAT(ResidualStack):
         norm: str = "layer",
         input_dropout: float = 0.0,
     ) -> None:
-        if hidden_channels % heads:
-            raise UserError(
-                f"hidden_channels = {hidden_channels} must be a multiple of heads = {heads}"
-            )
+        check_counts(hidden_channels=hidden_channels, num_layers=num_layers)
+        check_heads(heads, hidden_channels=hidden_channels)
         convs = [_AttentionConv(hidden_channels, heads, self.separate) for _ in range(num_layers)]
         super().__init__(
             in_channels,
@@ -103,7 +101,13 @@ class _AttentionConv(BlockConv):
             bound = (2 * self.weight.shape[-1]) ** -0.5
             nn.init.uniform_(self.out_weight, -bound, bound)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+    ) -> Tensor:
         # Attention replaces edge weights, so they are ignored.
         operator = scaled_laplacian(edge_index, None, x.shape[0], self_loops=not self.separate)
         graph = operator.adjacency(torch.float32)

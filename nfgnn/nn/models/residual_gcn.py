@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from nfgnn.nn.argument_checks import check_counts
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.models.residual_stack import BlockConv, ResidualStack
 from nfgnn.nn.terms_linear import linear
@@ -50,6 +51,7 @@ class ResidualGCN(ResidualStack):
         norm: str = "layer",
         input_dropout: float = 0.0,
     ) -> None:
+        check_counts(hidden_channels=hidden_channels, num_layers=num_layers)
         convs = [_Convolution(hidden_channels, root_weight) for _ in range(num_layers)]
         super().__init__(
             in_channels,
@@ -74,7 +76,13 @@ class _Convolution(BlockConv):
         for own in self.weight:
             nn.init.xavier_uniform_(own)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+    ) -> Tensor:
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0], self_loops=True)
         terms = [operator.propagate(x), x]
         return linear(terms[: self.weight.shape[0]], self.weight)

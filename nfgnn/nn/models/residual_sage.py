@@ -1,5 +1,6 @@
 """A deep residual network of GraphSAGE's convolution."""
 
+from nfgnn.nn.argument_checks import check_counts
 from nfgnn.nn.conv import SpectralConv
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.models.residual_stack import ResidualStack
@@ -40,6 +41,7 @@ class ResidualSAGE(ResidualStack):
         norm: str = "layer",
         input_dropout: float = 0.0,
     ) -> None:
+        check_counts(hidden_channels=hidden_channels, num_layers=num_layers)
         convs = [
             SpectralConv(hidden_channels, hidden_channels, operator="mean", bias=False)
             for _ in range(num_layers)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from nfgnn.errors import unknown_name
+from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.batch_norm import RunningStatistics, batch_norm
 from nfgnn.nn.conv import PolynomialFilter
 from nfgnn.nn.dropout import Rate, dropout
@@ -32,8 +33,17 @@ class BlockConv(nn.Module):
         """Draw the weights."""
         raise NotImplementedError
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Return ``[n, channels]``, without a bias."""
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+    ) -> Tensor:
+        """Return ``[n, channels]``, without a bias.
+
+        ``batch``, the graph of every node ``[n]``, is only passed for a batch of graphs.
+        """
         raise NotImplementedError
 
 
@@ -42,7 +52,8 @@ class ResidualBlock(nn.Module):
     \mathrm{norm}(h))))\, W + b'\big)`.
 
     Args:
-        conv: its ``forward(x, edge_index, edge_weight)`` returns ``[n, channels]``, without a bias.
+        conv: its ``forward(x, edge_index, edge_weight, batch)`` returns ``[n, channels]``, without
+            a bias.
         channels: width of the network.
         norm: see :class:`ResidualStack`.
     """
@@ -80,11 +91,10 @@ def _compute_block(
     y: Tensor,
     layer_norm: tuple[Tensor, Tensor] | None,
     drop: DropoutStream,
-    edge_index: Tensor,
-    edge_weight: Tensor | None,
+    *graph: Tensor | None,
 ) -> tuple[Tensor, Tensor | None]:
     """Return the residual stream after a block, and its LayerNorm for the next one, if any."""
-    hidden = activate(block.conv(y, edge_index, edge_weight), block.bias, drop, 2 * number)
+    hidden = activate(block.conv(y, *graph), block.bias, drop, 2 * number)
     branch = linear([hidden], block.weight)
     if layer_norm is None:
         return residual_add(h, branch, block.out_bias, drop, 2 * number + 1), None
@@ -101,6 +111,10 @@ class ResidualStack(NodeModel):
 
     A subclass says which convolutions its blocks have. The residual stream h is float32 in every
     precision.
+
+    For a batch of graphs, pass ``batch``, the graph of every node, as the fourth argument or by
+    keyword. The gates ``"agreement"``, ``"attention"`` and ``"cluster"`` of :class:`NFNet` need it;
+    without it, all nodes count as one graph. Batch normalisation is over the whole batch.
 
     Args:
         in_channels, out_channels, hidden_channels: number of features and classes, and the width.
@@ -131,6 +145,8 @@ class ResidualStack(NodeModel):
         input_dropout: float,
     ) -> None:
         super().__init__()
+        check_counts(in_channels=in_channels, out_channels=out_channels)
+        check_rates(dropout=dropout, input_dropout=input_dropout)
         # Transformations such as vmap cannot go through recomputed blocks.
         self.batchable = self.batchable and not recompute
         self.recompute = recompute
@@ -166,8 +182,15 @@ class ResidualStack(NodeModel):
         """Return the blocks in their order."""
         return [block for block in self.blocks if isinstance(block, ResidualBlock)]
 
-    def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Features,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+    ) -> Tensor:
         """"""
+        graph = (edge_index, edge_weight) if batch is None else (edge_index, edge_weight, batch)
         drop = DropoutStream.start(self.dropout, self.training, self.in_bias.device)
         x = dropout(x, self.input_dropout, self.training)
         h = at_least_float32(activate(self._project(x), self.in_bias, drop, 0))
@@ -179,7 +202,7 @@ class ResidualStack(NodeModel):
         for number, block in enumerate(blocks, start=1):
             if y is None:
                 y = self._normalise(h, block, drop)
-            arguments = (block, number, h, y, layer_norms[number], drop, edge_index, edge_weight)
+            arguments = (block, number, h, y, layer_norms[number], drop, *graph)
             if self.recompute and torch.is_grad_enabled():
                 h, y = checkpoint(_compute_block, *arguments, use_reentrant=False)
             else:

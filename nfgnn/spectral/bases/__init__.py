@@ -39,7 +39,7 @@ def _basis_named(basis: str) -> Basis:
         _load_basis(name.strip())
     if name.strip() not in BASES:
         choices = [*BASES, *plugins.plugin_names(plugins.BASES)]
-        raise ValueError(f"unknown basis '{basis}': choose one of {', '.join(choices)}")
+        raise plugins.unknown_plugin("basis", basis, choices)
     try:
         values = [float(v) for v in arguments.rstrip(") ").split(",") if v.strip()]
     except ValueError:
