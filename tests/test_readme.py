@@ -4,7 +4,8 @@ The Python blocks of a page are executed, and every line of a bash block that st
 is run, all in one folder. ``DATA`` in a command is the folder of the raw files. A comment before a
 block changes how it is run: ``<!-- test: epochs=20 -->`` shortens the training of a bash block,
 ``<!-- test: max-runs=4 -->`` limits ``nfgnn auto``, and ``<!-- test: data -->`` marks a block that
-needs real graphs.
+needs real graphs. Before a Python block, another comment is a condition on its variables that must
+hold after it, such as ``<!-- test: share > 0.95 -->``.
 """
 
 import re
@@ -165,6 +166,7 @@ def test_page_does_what_it_says(
             monkeypatch.setenv("NFGNN_DATA", str(data_root))
         if language == "python":
             exec(compile(code, page, "exec"), names)
+            assert mark in ("", "data") or eval(mark, names), mark
             ran += 1
         else:
             lines = code.replace("\\\n", "").splitlines()

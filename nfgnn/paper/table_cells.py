@@ -69,7 +69,7 @@ class PairedTest:
 
 @dataclass(frozen=True)
 class MeanRank:
-    """The mean rank of a model over the graphs on which it has runs. The best model has rank 1."""
+    """The mean rank of a model over the graphs with runs. The best model has rank 1."""
 
     mean: float
     graphs: int
@@ -98,6 +98,9 @@ class Table:
     """How the settings of the models were chosen."""
     ranks: Mapping[str, MeanRank] = field(default_factory=dict)
     """Mean ranks by label, over the graphs of all parts. Only the first part has them."""
+    unranked: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Headings of the graphs on which a model without a mean rank has no runs, by label. Only the
+    first part has them."""
 
     def heading(self, column: Column) -> str:
         """Return the title of the graph, with the protocol where the table has several."""
@@ -160,7 +163,10 @@ def make_tables(plan: Plan, found: Found, command: str, notes: Sequence[str] = (
     families = [[table] for table in tables] if whole.spec.metrics else [tables]
     tables = [table for family in families for table in _with_tests(whole, family)]
     if whole.spec.ranked:
-        tables[0] = replace(tables[0], ranks=mean_ranks(tables))
+        missing = missing_graphs(tables)
+        ranks = mean_ranks(tables, [label for label in missing if not missing[label]])
+        unranked = {label: graphs for label, graphs in missing.items() if graphs}
+        tables[0] = replace(tables[0], ranks=ranks, unranked=unranked)
     return tables
 
 
@@ -175,22 +181,41 @@ def _published(plan: Plan) -> tuple[PublishedRow, ...]:
     return tuple(rows)
 
 
-def mean_ranks(tables: Sequence[Table]) -> dict[str, MeanRank]:
-    """Return the mean rank of every model over the graphs on which it has runs.
+def missing_graphs(tables: Sequence[Table]) -> dict[str, list[str]]:
+    """Return the graphs on which a model has no runs but another one has, by label of the model."""
+    missing: dict[str, list[str]] = {label: [] for table in tables for label in table.rows}
+    for table in tables:
+        for place, column in enumerate(table.columns):
+            has_runs = {label: bool(row[place].values) for label, row in table.rows.items()}
+            if not any(has_runs.values()):
+                continue
+            for label in missing:
+                if not has_runs.get(label):
+                    missing[label].append(table.heading(column))
+    return missing
 
-    On every graph the models with runs are ranked by their mean. Equal ones share the mean of
-    their ranks.
+
+def mean_ranks(tables: Sequence[Table], labels: Sequence[str]) -> dict[str, MeanRank]:
+    """Return the mean rank of models over the graphs with runs.
+
+    On every graph the models are ranked by their mean. Equal ones share the mean of their ranks.
+
+    Args:
+        tables: the parts of a table.
+        labels: models with runs on all these graphs. Ranks among different numbers of models, or
+            over different graphs, could not be compared.
     """
     from scipy.stats import rankdata
 
-    ranks: dict[str, list[float]] = {}
+    ranks: dict[str, list[float]] = {label: [] for label in labels}
     for table in tables:
         for place in range(len(table.columns)):
-            entries = {label: row[place] for label, row in table.rows.items()}
-            means = {label: entry.mean for label, entry in entries.items() if entry.values}
-            for label, rank in zip(means, rankdata([-mean for mean in means.values()])):
-                ranks.setdefault(label, []).append(float(rank))
-    return {label: MeanRank(sum(own) / len(own), len(own)) for label, own in ranks.items()}
+            entries = [table.rows[label][place] for label in labels]
+            if not all(entry.values for entry in entries):
+                continue  # No model has runs here.
+            for label, rank in zip(labels, rankdata([-entry.mean for entry in entries])):
+                ranks[label].append(float(rank))
+    return {label: MeanRank(sum(own) / len(own), len(own)) for label, own in ranks.items() if own}
 
 
 def _model_rows(plan: Plan, found: Found, metric: str) -> dict[str, list[Entry]]:

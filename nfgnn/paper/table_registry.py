@@ -64,7 +64,7 @@ class TableSpec:
     """Whether the table shows times. Its runs are then made alone and once on every machine, and
     the machines have rows of their own."""
     ranked: bool = False
-    """Whether the table ends with the mean rank of every model over its graphs."""
+    """Whether the table ends with mean ranks, of the models with runs on all graphs with runs."""
     settings_note: str = ""
     """How the settings of the models were chosen."""
 
@@ -281,7 +281,9 @@ TABLES: dict[str, TableSpec] = {
         select="metric",
         ranked=True,
         settings_note="winners of a search by validation scores; `modern-search.md` lists the "
-        "values that were searched, and the number of draws and splits behind every winner",
+        "values that were searched, and the number of draws and splits behind every winner. Under "
+        "`public`, the seeds of the table are the ten official splits that the search also used, "
+        "with other weights",
     ),
     "time": TableSpec(
         title="Time per epoch and per run",

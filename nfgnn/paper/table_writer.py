@@ -182,10 +182,15 @@ def _rank_lines(table: Table) -> list[str]:
     lines = [
         "## Mean rank",
         "",
-        "The models that have runs on a graph are ranked by their mean, 1 is the best. The mean is "
-        "over the graphs",
-        "on which a model has runs.",
+        "On every graph with runs, the models are ranked by their mean, 1 is the best. Only models "
+        "with runs on all of",
+        "these graphs are ranked, so all mean ranks are over the same graphs and models.",
         "",
+        *[
+            f"- Left out: {label}, because it has no runs on {', '.join(graphs)}"
+            for label, graphs in table.unranked.items()
+        ],
+        *([""] if table.unranked else []),
         "| | mean rank | graphs |",
         "|---|---:|---:|",
     ]
@@ -329,7 +334,8 @@ def _latex_ranks(table: Table) -> list[str]:
     return [
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{escape(table.title)}. Mean rank over the graphs on which a model has runs.}}",
+        rf"\caption{{{escape(table.title)}. Mean rank over the graphs with runs, of the models "
+        "that have runs on all of them.}",
         r"\begin{tabular}{lrr}",
         r"\toprule",
         r" & mean rank & graphs \\",

@@ -1,8 +1,10 @@
 """The search on the newer benchmarks, and the runs of the table ``modern``.
 
-Every model gets the same number of draws (:mod:`~nfgnn.paper.search.modern_draws`) on every graph.
-The search proceeds in rounds, and each round keeps the draws of best mean of the official metric
-on validation nodes:
+A search requests the same number of draws (:mod:`~nfgnn.paper.search.modern_draws`) of every model
+on every graph. A time limit may leave some of them untrained: the committed search has fewer draws
+and finalists of some models, which ``results/modern-search.md`` and ``docs/deep-networks.md``
+state. The search proceeds in rounds, and each round keeps the draws of best mean of the official
+metric on validation nodes:
 
 1. All draws are trained with little patience: on the official splits 0 and 1 of a small graph, and
    on split 0 of a large one.

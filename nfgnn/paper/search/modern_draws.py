@@ -1,11 +1,12 @@
 """The configurations that the search on the newer benchmarks tries.
 
-Every model gets the same number of draws. The first nine are from ``modern_spaces.toml``. Settings
-that matter most take their values in turn, so that a few draws cover them: the depth from structure
-to structure, and learning rate, dropout and weight decay from draw to draw, as in a Latin square.
-The others are random: the value of a setting in a draw depends only on the graph, the name of the
-setting and the number of the draw. Models that share a setting and its values therefore try the
-same ones, and further draws or a new setting leave earlier values as they are.
+Every model gets as many draws as a search requests, and a search may train fewer of them. The first
+nine are from ``modern_spaces.toml``. Settings that matter most take their values in turn, so that a
+few draws cover them: the depth from structure to structure, and learning rate, dropout and weight
+decay from draw to draw, as in a Latin square. The others are random: the value of a setting in a
+draw depends only on the graph, the name of the setting and the number of the draw. Models that
+share a setting and its values therefore try the same ones, and further draws or a new setting leave
+earlier values as they are.
 
 Further draws of the residual networks are from ``modern_second_spaces.toml``: the published
 settings of a network, where there are some, then wider, narrower, deeper and batch-normalised

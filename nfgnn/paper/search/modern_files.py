@@ -16,8 +16,8 @@ from nfgnn.training import Records, export_records, open_records, presets
 
 SEARCH_RECORDS = "modern-search"
 _HEAD = (
-    "# Winners of the search on the newer benchmarks: nfgnn/paper/search/modern.py writes this "
-    "file.\n"
+    "# Winners of the search on the newer benchmarks: nfgnn/paper/search/modern_files.py "
+    "writes this file.\n"
 )
 
 
