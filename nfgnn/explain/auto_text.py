@@ -151,7 +151,7 @@ def _test_sentences(result: AutoResult, metric: Metric) -> list[str]:
         beside = f"; a constant prediction scores {metric.shown(constant, 1)}"
     sentences = [
         f"On {result.test.nodes:,} test nodes, which were not used in the search, this model "
-        f"scores {shown_score(result.test, metric)}{beside}."
+        f"scores {shown_score(result.test, metric)}{beside} ({metric.title})."
     ]
     if result.ensemble is None or result.ensemble_test is None:
         return sentences

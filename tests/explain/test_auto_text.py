@@ -15,7 +15,7 @@ def test_report_states_scores_with_intervals_and_the_constant_prediction() -> No
     assert text.summary == (
         SENTENCES[0],
         "On 250 test nodes, which were not used in the search, this model scores 83.0 % "
-        "(78.0 to 87.0); a constant prediction scores 40.0 %.",
+        "(78.0 to 87.0); a constant prediction scores 40.0 % (accuracy).",
         "An ensemble of 2 models scores 84.5 % (80.0 to 89.0) on the same nodes. `nfgnn predict` "
         "uses it unless --single is given.",
     )
