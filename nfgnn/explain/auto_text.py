@@ -156,7 +156,12 @@ def _test_sentences(result: AutoResult, metric: Metric) -> list[str]:
     if result.ensemble is None or result.ensemble_test is None:
         return sentences
     members = len(result.ensemble.members)
-    if members == 1:
+    if len(result.leaderboard) == 1:
+        sentences.append(
+            "Only one configuration was trained, so no ensemble was possible: allow more time or "
+            "runs for one."
+        )
+    elif members == 1:
         sentences.append(
             "No ensemble was better on the validation nodes, so predictions use this model alone."
         )

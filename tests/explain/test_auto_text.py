@@ -46,6 +46,9 @@ def test_a_single_model_claims_no_ensemble() -> None:
     assert len(single.summary) == 2
     alone = Ensemble((EnsembleMember("NFGNN", 1.0),), 1.0, Score(0.84, 0.8, 0.88, 250))
     assert "use this model alone" in describe_auto(auto_result(ensemble=alone)).summary[-1]
+    first = auto_result().leaderboard[:1]
+    only = describe_auto(auto_result(ensemble=alone, leaderboard=first)).summary[-1]
+    assert only.startswith("Only one configuration was trained, so no ensemble was possible")
     unknown = describe_auto(auto_result(test=None, ensemble_test=None))
     assert unknown.summary[-1].startswith("No test nodes are labelled")
 
