@@ -119,6 +119,7 @@ def train(
         Graph,
         ProcessPool,
         process_group,
+        read_report,
         resolve_config,
         run_experiment,
         train_on_ray,
@@ -159,13 +160,13 @@ def train(
     with writing(folder / "run.png"):
         files["figure"] = write_run_figure(folder, data)
     with writing(folder / "report.png"):
-        report = write_report_figure(folder)
-    if report is not None:
+        report_figure = write_report_figure(folder)
+    if report_figure is not None:
         files["report"] = folder / "report.md"
     if json_:
         print_json(summary)
     else:
-        _print_summary(summary, files)
+        _print_summary(summary, read_report(folder), files)
 
 
 def _without_preset(
@@ -205,14 +206,17 @@ def _check_settings(
     config.build(2, 2, 2)
 
 
-def _print_summary(summary: dict[str, Any], files: dict[str, Path]) -> None:
+def _print_summary(
+    summary: dict[str, Any], report: dict[str, Any] | None, files: dict[str, Path]
+) -> None:
     """Print a table of all runs with their mean, notes on its reliability, and the output paths.
 
     Args:
         summary: of the run folder.
+        report: the report per class of the run folder.
         files: output files by description.
     """
-    from nfgnn.training import find_metric
+    from nfgnn.training import find_metric, never_predicted_warning
 
     table = Table(
         title=f"{summary['model']} on {summary['dataset']}, protocol {summary['protocol']}"
@@ -247,6 +251,11 @@ def _print_summary(summary: dict[str, Any], files: dict[str, Path]) -> None:
     if "class_counts" in summary:
         for line in _split_lines(summary):
             output.print(line, highlight=False)
+    if report is not None:
+        metric = find_metric(summary["metric"])
+        warning = never_predicted_warning(report, summary["class_counts"], metric)
+        if warning is not None:
+            output.print(f"warning: {warning}", highlight=False)
     if "features" in summary:
         output.print(f"Features: {summary['features']}.", highlight=False)
     width = max(len(what) for what in files) + 2

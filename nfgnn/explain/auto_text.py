@@ -54,6 +54,8 @@ class AutoText:
     remark: str
     """How to read intervals and scores."""
     notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    """What makes the scores misleading."""
 
 
 def describe_auto(result: AutoResult) -> AutoText:
@@ -75,6 +77,7 @@ def describe_auto(result: AutoResult) -> AutoText:
         cost=_cost_sentence(result, models),
         remark=_REMARK.format(models=models),
         notes=result.notes,
+        warnings=result.warnings,
     )
 
 

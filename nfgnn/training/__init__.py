@@ -11,6 +11,11 @@ graphs, parts of a graph, batched runs and mini-batches of rows. Hyper-parameter
 are values of :mod:`nfgnn.training.metrics`.
 """
 
+from nfgnn.training.class_report import (
+    count_predictions,
+    never_predicted_warning,
+    report_per_class,
+)
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig, TrainingConfig
 from nfgnn.training.criterion import Criterion
@@ -128,6 +133,7 @@ __all__ = [
     "class_counts",
     "class_names",
     "classifier_tags",
+    "count_predictions",
     "device_name",
     "execute",
     "export_records",
@@ -142,6 +148,7 @@ __all__ = [
     "machine_name",
     "majority_scores",
     "merge_records",
+    "never_predicted_warning",
     "open_records",
     "predict_new_nodes",
     "prediction_table",
@@ -150,6 +157,7 @@ __all__ = [
     "read_description",
     "read_report",
     "read_summary",
+    "report_per_class",
     "resolve_config",
     "resolve_device",
     "resolve_metric",
