@@ -134,7 +134,12 @@ def train(
     protocol = protocol or default_protocol(data)
     config = resolve_config(data, model, settings, protocol, preset)
     if is_default and not has_preset(model, data.get("registered_name"), protocol):
-        config = _without_preset(config, data, settings, dataset)
+        graph_arguments = [dataset]
+        for entry in column or []:
+            graph_arguments += ["--column", entry]
+        if root is not None:
+            graph_arguments += ["--root", str(root)]
+        config = _without_preset(config, data, settings, graph_arguments)
     seeds = list(range(seed, seed + runs))
     with process_group(device) as own_device:
         source = source_record(dataset, root, column)
@@ -170,11 +175,17 @@ def train(
 
 
 def _without_preset(
-    config: "RunConfig", data: "Data", settings: dict[str, Any], dataset: str
+    config: "RunConfig", data: "Data", settings: dict[str, Any], graph_arguments: list[str]
 ) -> "RunConfig":
     """Return the first configuration of the portfolio, and print how to compare others.
 
     Settings that its model does not have are those of the given configuration, which then stays.
+
+    Args:
+        config: the configuration without a preset.
+        data: the graph.
+        settings: given by the user.
+        graph_arguments: the arguments that select the graph.
     """
     from nfgnn.auto import first_configuration
 
@@ -183,8 +194,8 @@ def _without_preset(
         config = first.for_graph(data)
     message(
         f"{data.name} has no preset: training {config.model} with settings that work well on "
-        f"other graphs; run `nfgnn auto {shlex.quote(dataset)}` to compare models and settings "
-        "on this graph"
+        f"other graphs; run `nfgnn auto {shlex.join(graph_arguments)}` to compare models and "
+        "settings on this graph"
     )
     return config
 
