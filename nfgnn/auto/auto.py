@@ -271,6 +271,7 @@ def search_in_folder(
         time_limit=task.time,
         command=_command(task, folder),
         notes=outcome.notes,
+        warnings=() if final.warning is None else (final.warning,),
     )
     return final, result
 

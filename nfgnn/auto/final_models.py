@@ -14,6 +14,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.auto.bootstrap import ScoredNodes, bootstrap_score
@@ -28,6 +29,10 @@ from nfgnn.training import (
     Metric,
     NodeClassifier,
     RunResult,
+    class_counts,
+    count_predictions,
+    never_predicted_warning,
+    report_per_class,
 )
 
 
@@ -45,6 +50,8 @@ class FinalModels:
     """The fitted ensemble."""
     ensemble: Ensemble | None = None
     ensemble_test: Score | None = None
+    warning: str | None = None
+    """About classes that the predictions of the test nodes lack."""
 
 
 def final_models(
@@ -72,9 +79,11 @@ def final_models(
     test_nodes = (data.test_mask & (data.y >= 0)).nonzero().flatten()
     test = ScoredNodes((test_nodes,), (data.y[test_nodes],), data.num_classes)
     run = RunResult(spec, best, data)
-    test_score = bootstrap_score(test, metric, [best.predict_proba(data)[test_nodes]])
+    own = best.predict_proba(data)
+    test_score = bootstrap_score(test, metric, [own[test_nodes]])
     if single:
-        return FinalModels(experiment, run, test_score)
+        warning = _never_predicted(own, data, metric)
+        return FinalModels(experiment, run, test_score, warning=warning)
     # Members are compared on the same nodes.
     splits = ranked[0].splits
     pool = [candidate for candidate in ranked if candidate.splits >= splits]
@@ -93,7 +102,7 @@ def final_models(
             share = member.weight / splits
             fitted.append(FittedMember(name, share, member.temperature, classifier))
     ensemble_classifier = EnsembleClassifier(fitted, selection.temperature)
-    shares = ensemble_classifier.predict_proba(data)[test_nodes]
+    shares = ensemble_classifier.predict_proba(data)
     validation = bootstrap_score(nodes, metric, selection.held_out)
     return FinalModels(
         experiment,
@@ -101,8 +110,15 @@ def final_models(
         test_score,
         ensemble_classifier,
         Ensemble(tuple(members), selection.temperature, validation),
-        bootstrap_score(test, metric, [shares]),
+        bootstrap_score(test, metric, [shares[test_nodes]]),
+        _never_predicted(shares, data, metric),
     )
+
+
+def _never_predicted(probabilities: Tensor, data: Data, metric: Metric) -> str | None:
+    """Return a warning about classes that are never predicted."""
+    report = report_per_class(count_predictions(probabilities, data), data)
+    return never_predicted_warning(report, class_counts(data), metric)
 
 
 def _load(candidate: Candidate, data: Data, device: str) -> NodeClassifier:

@@ -152,6 +152,8 @@ class AutoResult:
     notes: tuple[str, ...] = ()
     """What the user should know, such as models that were left out."""
     folder: Path | None = None
+    warnings: tuple[str, ...] = ()
+    """What makes the scores misleading, such as a class that is never predicted."""
 
     @property
     def best(self) -> LeaderboardEntry:
@@ -171,7 +173,8 @@ class AutoResult:
         Raises:
             ValueError: if a value is missing or has another type.
         """
-        result = from_json(cls, {**values, "folder": None})
+        # Files of earlier versions have no warnings.
+        result = from_json(cls, {"warnings": [], **values, "folder": None})
         if not result.leaderboard:
             raise ValueError("leaderboard is empty")
         return replace(result, folder=folder)

@@ -53,7 +53,7 @@ def verdict(
         features_are_compared: whether the best model was also trained without features, or does not
             use edges. Otherwise its gain over LINK may be due to the model.
     """
-    sentences = [_learned(value.learnable, best, baseline, majority, models)]
+    sentences = [_learned(value.learnable, best, metric, baseline, majority, models)]
     if is_gain(value.learnable, baseline.metric):
         if metric.name == "accuracy" and baseline.metric != metric:
             sentences.append(
@@ -104,9 +104,20 @@ def shown_confidence(confidence: float) -> str:
 
 
 def _learned(
-    comparison: Comparison, best: LeaderboardEntry, baseline: Baseline, majority: str, models: int
+    comparison: Comparison,
+    best: LeaderboardEntry,
+    chosen_metric: Metric,
+    baseline: Baseline,
+    majority: str,
+    models: int,
 ) -> str:
     metric = baseline.metric
+    reason = ""
+    if chosen_metric.name == "macro_f1":
+        reason = (
+            f"; {chosen_metric.title} is not compared with a constant prediction, because random "
+            "guesses score more"
+        )
     constant = f"always predicting {majority!r}"
     if metric.name == "kappa":
         return (
@@ -119,7 +130,7 @@ def _learned(
     scores = (
         f"scores {metric.shown(baseline.model, 1)}; {constant} scores "
         f"{metric.shown(baseline.constant, 1)} ({metric.title} on {best.validation.nodes:,} "
-        "validation nodes)"
+        f"validation nodes{reason})"
     )
     if is_gain(comparison, metric):
         return f"The best model, {best.name}, {scores}."

@@ -167,7 +167,7 @@ def auto(
 def _json_result(result: "AutoResult", summary: dict[str, Any], page: Path) -> dict[str, Any]:
     """Return the summary of the best single model, as of ``nfgnn train``, and the search."""
     found = result.to_dict()
-    parts = ("leaderboard", "ensemble", "test", "ensemble_test", "value", "command")
+    parts = ("leaderboard", "ensemble", "test", "ensemble_test", "value", "command", "warnings")
     search = ("runs", "seconds", "seconds_to_first", "time_limit", "validation_splits", "notes")
     return {
         **summary,
@@ -186,6 +186,8 @@ def _print_result(result: "AutoResult", page: Path) -> None:
     output.print(_leaderboard_table(result))
     for sentence in text.summary:
         output.print(sentence, highlight=False)
+    for warning in text.warnings:
+        output.print(f"warning: {warning}", highlight=False)
     for finding in text.findings:
         output.print(f"· {finding}", highlight=False)
     output.print(text.remark, style="dim", highlight=False)

@@ -1,12 +1,13 @@
 """``nfgnn reproduce``: make the tables and figures of the paper."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from nfgnn.cli import names, options, values
-from nfgnn.cli._print import print_json
+from nfgnn.cli._print import message, print_json
 from nfgnn.errors import UserError, writing
 
 app = typer.Typer()
@@ -28,6 +29,21 @@ def _validate_preset(given: str | None) -> str | None:
 def _nothing_measured(name: str, notes: list[str]) -> str:
     reason = notes[0] if notes else "no graph was found"
     return f"no run of '{name}' could be trained, so no table was written: {reason}"
+
+
+def _report_item(name: str, files: Sequence[Path], text: str | None) -> dict[str, Any]:
+    """Print the table of an item and its files, and return its entry in the JSON.
+
+    Args:
+        name: of the item.
+        files: the written files.
+        text: the table; ``None`` prints none.
+    """
+    written = [str(file) for file in files]
+    if text is not None:
+        print(text)
+    message(f"written: {' '.join(written)}")
+    return {"item": name, "files": written}
 
 
 @app.command(
@@ -127,7 +143,7 @@ def reproduce(
     for dataset in columns or []:
         options.validate_dataset(dataset)
 
-    from nfgnn.cli._print import message, resumable
+    from nfgnn.cli._print import resumable
     from nfgnn.paper import (
         check_table_files,
         collect,
@@ -147,6 +163,7 @@ def reproduce(
         ProcessPool,
         RayTasks,
         export_records,
+        has_records,
         open_records,
         resolve_device,
     )
@@ -178,7 +195,13 @@ def reproduce(
     result: dict[str, Any] = {"out": str(out), "items": [], "figures": [], "notes": []}
     with resumable("run the same command again to continue"), writing(out):
         if plans:
-            with open_records(out / "records.sqlite") as records:
+            database = out / "records.sqlite"
+            if from_records and not has_records(database):
+                raise UserError(
+                    f"no run is recorded in {out}, so no table is written: run the same command "
+                    "without --from-records, or name the folder of the runs with --out"
+                )
+            with open_records(database) as records:
                 if not from_records:
                     with Progress("reproduce") as progress:
                         executor: Executor = ProcessPool(workers, single_thread=True)
@@ -193,32 +216,27 @@ def reproduce(
                     if not from_records and not any(found.values()):
                         raise UserError(_nothing_measured(plan.name, result["notes"]))
                     made = make_tables(plan, found, commands[plan.name], result["notes"])
-                    written = [str(file) for file in write_tables(made, out, plan.file)]
-                    result["items"].append({"item": plan.name, "files": written})
-                    if not json_:
-                        print(markdown(made))
-                    message(f"written: {' '.join(written)}")
+                    files = write_tables(made, out, plan.file)
+                    text = None if json_ else markdown(made)
+                    result["items"].append(_report_item(plan.name, files, text))
                 export_records(records, out / "records.parquet")
         if "mixed-patterns" in wanted:
             with Progress("mixed-patterns") as progress:
                 study = write_mixed_patterns(out, runs, seed, progress, overwrite)
-            result["items"].append({"item": "mixed-patterns", "files": [str(f) for f in study]})
-            if not json_:
-                print(study[1].read_text(encoding="utf-8"))
+            text = None if json_ else study[1].read_text(encoding="utf-8")
+            result["items"].append(_report_item("mixed-patterns", study, text))
         if "node-gates" in wanted:
             with Progress("node-gates") as progress:
                 study = write_node_gates(
                     out, columns, root, device, progress, from_records, overwrite
                 )
-            result["items"].append({"item": "node-gates", "files": [str(f) for f in study]})
-            if not json_:
-                print(study[0].read_text(encoding="utf-8"))
+            text = None if json_ else study[0].read_text(encoding="utf-8")
+            result["items"].append(_report_item("node-gates", study, text))
         if "portfolio" in wanted:
             with Progress("portfolio") as progress:
                 study = write_portfolio_report(out, root, device, progress, from_records)
-            result["items"].append({"item": "portfolio", "files": [str(f) for f in study]})
-            if not json_:
-                print(study[0].read_text(encoding="utf-8"))
+            text = None if json_ else study[0].read_text(encoding="utf-8")
+            result["items"].append(_report_item("portfolio", study, text))
         if "figures" in wanted:
             with Progress("figures") as progress:
                 figures = write_figures(

@@ -119,6 +119,7 @@ def train(
         Graph,
         ProcessPool,
         process_group,
+        read_report,
         resolve_config,
         run_experiment,
         train_on_ray,
@@ -133,7 +134,12 @@ def train(
     protocol = protocol or default_protocol(data)
     config = resolve_config(data, model, settings, protocol, preset)
     if is_default and not has_preset(model, data.get("registered_name"), protocol):
-        config = _without_preset(config, data, settings, dataset)
+        graph_arguments = [dataset]
+        for entry in column or []:
+            graph_arguments += ["--column", entry]
+        if root is not None:
+            graph_arguments += ["--root", str(root)]
+        config = _without_preset(config, data, settings, graph_arguments)
     seeds = list(range(seed, seed + runs))
     with process_group(device) as own_device:
         source = source_record(dataset, root, column)
@@ -159,21 +165,27 @@ def train(
     with writing(folder / "run.png"):
         files["figure"] = write_run_figure(folder, data)
     with writing(folder / "report.png"):
-        report = write_report_figure(folder)
-    if report is not None:
+        report_figure = write_report_figure(folder)
+    if report_figure is not None:
         files["report"] = folder / "report.md"
     if json_:
         print_json(summary)
     else:
-        _print_summary(summary, files)
+        _print_summary(summary, read_report(folder), files)
 
 
 def _without_preset(
-    config: "RunConfig", data: "Data", settings: dict[str, Any], dataset: str
+    config: "RunConfig", data: "Data", settings: dict[str, Any], graph_arguments: list[str]
 ) -> "RunConfig":
     """Return the first configuration of the portfolio, and print how to compare others.
 
     Settings that its model does not have are those of the given configuration, which then stays.
+
+    Args:
+        config: the configuration without a preset.
+        data: the graph.
+        settings: given by the user.
+        graph_arguments: the arguments that select the graph.
     """
     from nfgnn.auto import first_configuration
 
@@ -182,8 +194,8 @@ def _without_preset(
         config = first.for_graph(data)
     message(
         f"{data.name} has no preset: training {config.model} with settings that work well on "
-        f"other graphs; run `nfgnn auto {shlex.quote(dataset)}` to compare models and settings "
-        "on this graph"
+        f"other graphs; run `nfgnn auto {shlex.join(graph_arguments)}` to compare models and "
+        "settings on this graph"
     )
     return config
 
@@ -205,14 +217,17 @@ def _check_settings(
     config.build(2, 2, 2)
 
 
-def _print_summary(summary: dict[str, Any], files: dict[str, Path]) -> None:
+def _print_summary(
+    summary: dict[str, Any], report: dict[str, Any] | None, files: dict[str, Path]
+) -> None:
     """Print a table of all runs with their mean, notes on its reliability, and the output paths.
 
     Args:
         summary: of the run folder.
+        report: the report per class of the run folder.
         files: output files by description.
     """
-    from nfgnn.training import find_metric
+    from nfgnn.training import find_metric, never_predicted_warning
 
     table = Table(
         title=f"{summary['model']} on {summary['dataset']}, protocol {summary['protocol']}"
@@ -247,6 +262,11 @@ def _print_summary(summary: dict[str, Any], files: dict[str, Path]) -> None:
     if "class_counts" in summary:
         for line in _split_lines(summary):
             output.print(line, highlight=False)
+    if report is not None:
+        metric = find_metric(summary["metric"])
+        warning = never_predicted_warning(report, summary["class_counts"], metric)
+        if warning is not None:
+            output.print(f"warning: {warning}", highlight=False)
     if "features" in summary:
         output.print(f"Features: {summary['features']}.", highlight=False)
     width = max(len(what) for what in files) + 2

@@ -46,11 +46,13 @@ def search_page(result: AutoResult) -> str:
     metric = find_metric(result.metric)
     axis = _Axis(result, metric)
     notes = f"<h2>Notes</h2>{html_list(list(text.notes))}" if text.notes else ""
+    warnings = "".join(f"<p><strong>Warning: {escape(w)}.</strong></p>" for w in text.warnings)
     verdict, *scores = text.summary
     body = f"""<h1>{escape(text.title)}</h1>
 <p class="soft">{html_text(text.cost)}</p>
 <p class="verdict">{html_text(verdict)}</p>
 <p>{html_text(" ".join(scores))}</p>
+{warnings}
 {html_tiles(_tiles(result, text, metric))}
 {html_commands(_commands(result))}
 <h2>Leaderboard</h2>

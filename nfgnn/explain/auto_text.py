@@ -54,6 +54,8 @@ class AutoText:
     remark: str
     """How to read intervals and scores."""
     notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    """What makes the scores misleading."""
 
 
 def describe_auto(result: AutoResult) -> AutoText:
@@ -75,6 +77,7 @@ def describe_auto(result: AutoResult) -> AutoText:
         cost=_cost_sentence(result, models),
         remark=_REMARK.format(models=models),
         notes=result.notes,
+        warnings=result.warnings,
     )
 
 
@@ -151,12 +154,17 @@ def _test_sentences(result: AutoResult, metric: Metric) -> list[str]:
         beside = f"; a constant prediction scores {metric.shown(constant, 1)}"
     sentences = [
         f"On {result.test.nodes:,} test nodes, which were not used in the search, this model "
-        f"scores {shown_score(result.test, metric)}{beside}."
+        f"scores {shown_score(result.test, metric)}{beside} ({metric.title})."
     ]
     if result.ensemble is None or result.ensemble_test is None:
         return sentences
     members = len(result.ensemble.members)
-    if members == 1:
+    if len(result.leaderboard) == 1:
+        sentences.append(
+            "Only one configuration was trained, so no ensemble was possible: allow more time or "
+            "runs for one."
+        )
+    elif members == 1:
         sentences.append(
             "No ensemble was better on the validation nodes, so predictions use this model alone."
         )

@@ -29,6 +29,8 @@ _SPIKE = 3.0
 """Largest loss, relative to the usual ones, from which the axis leaves it out."""
 _SAME_FILTER = 0.05
 """Distance from the mean filter, relative to its size, below which filters count as equal."""
+_ROUNDING = 1e-5
+"""Difference of two responses, relative to the largest, that is due to float32."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class RunFigureData:
     frequencies: np.ndarray
     """λ, ``[points]``."""
     responses: np.ndarray
-    """Frequency responses in the first seed, ``[n, points]``; empty for models without filters."""
+    """Frequency responses in the first seed, ``[n, points]``; empty for models without filters.
+    A model with one filter for all nodes has equal rows."""
     homophily: np.ndarray
     """Share of neighbours of the same class per node; NaN where undefined."""
 
@@ -186,6 +189,10 @@ def _leave_out_spikes(ax: Any, losses: np.ndarray) -> None:
 def _draw_responses(figure: Any, ax: Any, content: RunFigureData) -> None:
     import matplotlib as mpl
 
+    ax.set(xlabel="frequency λ", ylabel="response", title=_filter_finding(content.responses))
+    if _is_one_filter(content.responses):
+        ax.plot(content.frequencies, content.responses[0], color=INK, lw=1)
+        return
     count = min(_MAX_CURVES, len(content.responses))
     nodes = np.linspace(0, len(content.responses) - 1, count).astype(int)
     # Nodes with extreme homophily are drawn last, on top of the others.
@@ -198,7 +205,6 @@ def _draw_responses(figure: Any, ax: Any, content: RunFigureData) -> None:
         ax.plot(content.frequencies, content.responses[node], color=colour, lw=0.6, alpha=0.5)
     mean = content.responses.mean(0)
     ax.plot(content.frequencies, mean, color=INK, lw=1, ls="--", label="mean of all nodes")
-    ax.set(xlabel="frequency λ", ylabel="response", title=_filter_finding(content.responses))
     ax.legend(loc="best")
     scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), colours)
     figure.colorbar(scale, ax=ax, label="neighbours of the same class")
@@ -206,8 +212,19 @@ def _draw_responses(figure: Any, ax: Any, content: RunFigureData) -> None:
 
 def _filter_finding(responses: np.ndarray) -> str:
     """Return how much the filters of the nodes differ from their mean."""
+    if _is_one_filter(responses):
+        return "One filter for all nodes"
     mean = responses.mean(0)
     distance = np.linalg.norm(responses - mean, axis=1).mean() / max(np.linalg.norm(mean), 1e-12)
     if distance < _SAME_FILTER:
         return "All nodes share nearly one filter"
     return f"Filters differ by {percent(distance)} from their mean"
+
+
+def _is_one_filter(responses: np.ndarray) -> bool:
+    """Whether all nodes have the same filter, as in a model with one filter for the whole graph.
+
+    The responses of equal coefficients may differ in the last digits.
+    """
+    largest = np.abs(responses).max()
+    return bool(np.abs(responses - responses[0]).max() <= _ROUNDING * largest)

@@ -11,6 +11,11 @@ graphs, parts of a graph, batched runs and mini-batches of rows. Hyper-parameter
 are values of :mod:`nfgnn.training.metrics`.
 """
 
+from nfgnn.training.class_report import (
+    count_predictions,
+    never_predicted_warning,
+    report_per_class,
+)
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig, TrainingConfig
 from nfgnn.training.criterion import Criterion
@@ -61,6 +66,7 @@ from nfgnn.training.records import (
     RunFolder,
     best_seed,
     export_records,
+    has_records,
     holds_run_folder,
     load_run,
     merge_records,
@@ -128,6 +134,7 @@ __all__ = [
     "class_counts",
     "class_names",
     "classifier_tags",
+    "count_predictions",
     "device_name",
     "execute",
     "export_records",
@@ -136,12 +143,14 @@ __all__ = [
     "fit",
     "fit_rows",
     "fit_together",
+    "has_records",
     "holds_run_folder",
     "is_row_model",
     "load_run",
     "machine_name",
     "majority_scores",
     "merge_records",
+    "never_predicted_warning",
     "open_records",
     "predict_new_nodes",
     "prediction_table",
@@ -150,6 +159,7 @@ __all__ = [
     "read_description",
     "read_report",
     "read_summary",
+    "report_per_class",
     "resolve_config",
     "resolve_device",
     "resolve_metric",

@@ -8,7 +8,9 @@ import numpy as np
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.training.metrics import parts
+from nfgnn.data import few
+from nfgnn.training.metrics import MACRO_F1, Metric, parts
+from nfgnn.training.split_check import class_names
 
 BINS = 10
 """Intervals of equal width that confidences are sorted into for the calibration."""
@@ -138,16 +140,52 @@ def count_predictions(probabilities: Tensor, data: Data) -> PredictionCounts:
     return PredictionCounts.of(probabilities[nodes], data.y[nodes])
 
 
-def report_text(report: Mapping[str, Any], title: str) -> str:
+def report_per_class(counts: PredictionCounts, data: Data) -> dict[str, Any]:
+    """Return the report of the predictions of :func:`count_predictions` as JSON values."""
+    return {"part": reported_part(data), **counts.to_dict(class_names(data))}
+
+
+def never_predicted_warning(
+    report: Mapping[str, Any], class_counts: Mapping[str, Sequence[int]], metric: Metric
+) -> str | None:
+    """Return a warning about classes that are never predicted, ``None`` if there are none.
+
+    Classes without a node in the reported part are left out, because not to predict them is right.
+
+    Args:
+        report: of :func:`report_per_class`.
+        class_counts: number of nodes of every class by part.
+        metric: the metric of the run.
+    """
+    labelled = [sum(sizes) for sizes in zip(*class_counts.values())]
+    tested = class_counts[report["part"]]
+    missed = []
+    for row, total, testing in zip(report["classes"], labelled, tested):
+        if row["predicted"] == 0 and row["support"] > 0:
+            nodes = "1 labelled node" if total == 1 else f"{total:,} labelled nodes"
+            missed.append(f"{row['class']!r} ({nodes}, {testing:,} of them for testing)")
+    if not missed:
+        return None
+    scored = [sizes for part, sizes in class_counts.items() if part != "train"]
+    is_defined = all(MACRO_F1.undefined(sizes) is None for sizes in scored)
+    remedy = f"label more nodes of {'this class' if len(missed) == 1 else 'these classes'}"
+    if metric != MACRO_F1 and is_defined:
+        remedy = f"try --metric {MACRO_F1.name}"
+    return f"the model never predicts {few(missed)}: {remedy}"
+
+
+def report_text(report: Mapping[str, Any], title: str, warning: str | None = None) -> str:
     """Return a report as Markdown.
 
     Args:
         report: of :meth:`PredictionCounts.to_dict`.
         title: the heading.
+        warning: of :func:`never_predicted_warning`.
     """
-    lines = [
-        f"# {title}",
-        "",
+    lines = [f"# {title}", ""]
+    if warning is not None:
+        lines += [f"Warning: {_line(warning)}.", ""]
+    lines += [
         "| class | precision | recall | F1 | support |",
         "|---|---:|---:|---:|---:|",
     ]
@@ -176,6 +214,10 @@ def _rate(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _cell(name: str) -> str:
     """Return a name that does not end a cell of a table."""
-    return " ".join(name.split()).replace("|", "\\|")
+    return _line(name).replace("|", "\\|")

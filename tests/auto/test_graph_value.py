@@ -218,6 +218,22 @@ def test_a_gain_that_is_nearly_certain_is_not_claimed() -> None:
     assert value.sentences[0].startswith("It is not certain that anything can be learned")
 
 
+def test_the_substitute_of_macro_f1_is_named_with_its_reason() -> None:
+    scored = one_split(200)
+    models = {"GCN": (BOTH, [predicted(labels(200), 0.8, seed=1)])}
+    verdicts = []
+    for metric in ("balanced_accuracy", "macro_f1"):
+        predictions = validation(models, scored, metric)
+        verdicts.append(graph_value(predictions, ring(200), labels(200), CLASSES).sentences[0])
+    own, substitute = verdicts
+    assert own.endswith("(balanced accuracy on 200 validation nodes).")
+    assert substitute == own.replace(
+        "nodes)",
+        "nodes; macro-F1 is not compared with a constant prediction, because random guesses "
+        "score more)",
+    )
+
+
 def test_lower_losses_are_gains() -> None:
     scored = one_split(400)
     y = scored.labels[0]

@@ -36,6 +36,14 @@ def test_keys_of_later_versions_are_ignored() -> None:
     assert AutoResult.from_dict(values) == auto_result(folder=None)
 
 
+def test_results_of_earlier_versions_have_no_warnings() -> None:
+    values = auto_result().to_dict()
+    del values["warnings"]
+    assert AutoResult.from_dict(values) == auto_result(folder=None)
+    warned = auto_result(warnings=("the model never predicts 'c'",), folder=None)
+    assert AutoResult.from_dict(json.loads(strict(warned.to_dict()))) == warned
+
+
 def change(values: dict, path: str, new) -> dict:
     changed = json.loads(strict(values))
     *parents, last = path.split("/")

@@ -39,6 +39,7 @@ def test_from_a_graph_to_a_report_and_predictions(call: Call, portfolio: Path) -
     assert 2 <= result["search"]["runs"] <= 6
     assert result["page"] == "found/auto.html"
     assert result["value"]["sentences"]
+    assert result["warnings"] == json.loads(Path("found/auto.json").read_text())["warnings"]
     page = Path("found/auto.html").read_text(encoding="utf-8")
     assert "Leaderboard" in page
     assert Path("found/run.png").read_bytes().startswith(b"\x89PNG")
@@ -56,7 +57,8 @@ def test_from_a_graph_to_a_report_and_predictions(call: Call, portfolio: Path) -
 
 
 def test_report_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    result = auto_result(notes=("LINKX was left out",))
+    warning = "the model never predicts 'art'"
+    result = auto_result(notes=("LINKX was left out",), warnings=(warning,))
     _print_result(result, Path("runs/survey/auto.html"))
     out = " ".join(capsys.readouterr().out.split())
     for part in (
@@ -66,6 +68,7 @@ def test_report_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
         "80.0 to 88.0",
         "nodes per class, train/val/test: art: 200/66/67 · music: 300/100/100",
         "note: LINKX was left out",
+        f"warning: {warning}",
         "best model NFGNN with rank=3, gate=agreement, lr=0.02",
         f"train again {result.command}",
     ):

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from nfgnn.paper.studies import node_gate_report
+
 TABLE = ("reproduce", "full", "--datasets", "karate", "--models", "MLP", "--runs", "1")
 
 
@@ -35,6 +37,7 @@ def test_graphs_without_files_have_dashes_beside_published_values(
     call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NFGNN_DATA", raising=False)
+    call(*TABLE, "--out", "results")
     table = ("reproduce", "modern", "--datasets", "questions,pokec", "--models", "MLP,GCN")
     status, out, _ = call(*table, "--from-records", "--out", "results")
     assert status == 0
@@ -44,6 +47,34 @@ def test_graphs_without_files_have_dashes_beside_published_values(
     assert out.count("| MLP | – |") == 2
     assert "| Polynormer | 78.92 | its paper, second hand |" in out
     assert "| Polynormer | 86.03 | its paper, second hand |" in out
+
+
+@pytest.mark.parametrize("item", ["modern", "node-gates", "portfolio"])
+def test_a_folder_without_records_is_refused_and_stays_absent(
+    call, tmp_path: Path, item: str
+) -> None:
+    status, out, err = call("reproduce", item, "--from-records", "--out", "new")
+    assert status == 2
+    assert out == ""
+    assert len(err.strip().splitlines()) == 1
+    assert "run the same command without --from-records" in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_written_files_of_a_study_are_listed(
+    call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(out: Path, *_: object) -> list[Path]:
+        out.mkdir()
+        files = [out / "node_gates.md", out / "node_gates.csv"]
+        for file in files:
+            file.write_text("a table")
+        return files
+
+    monkeypatch.setattr(node_gate_report, "write_node_gates", write)
+    status, out, err = call("reproduce", "node-gates", "--from-records", "--out", "results")
+    assert (status, out) == (0, "a table\n")
+    assert "written: results/node_gates.md results/node_gates.csv" in err
 
 
 def test_a_table_without_any_number_is_refused(call, tmp_path: Path) -> None:

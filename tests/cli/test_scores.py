@@ -95,6 +95,11 @@ def test_constant_predictions_are_reported(call, tmp_path: Path) -> None:
     write_fraud_table(tmp_path / "fraud")
     _, out, _ = call("train", "fraud", *QUICK[:-1], "epochs=40", "--set", "lr=0.01")
     assert "warning: every test node is predicted as honest (seed 0)" in out
+    text = " ".join(out.split())
+    warning = "the model never predicts 'fraud' (18 labelled nodes, 3 of them for testing): try"
+    assert f"warning: {warning} --metric macro_f1" in text
+    report = next((tmp_path / "runs").glob("*/report.md")).read_text()
+    assert f"\nWarning: {warning} --metric macro_f1.\n" in report
 
 
 def test_a_class_without_test_nodes_is_named(call, data_root: Path) -> None:

@@ -1,6 +1,7 @@
 """``nfgnn train``: its JSON, its table, and the accuracy on real graphs."""
 
 import json
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -73,6 +74,18 @@ def test_a_graph_without_preset_is_trained_with_the_first_entry_of_the_portfolio
     assert (config["model"], "nfgnn auto" in err) == ("NFGNN", False)
     config, err = train("karate", "--set", "gate=agreement", "--set", "rank=3")
     assert (config["model"], "nfgnn auto" in err) == ("NFGNN", True)
+
+
+def test_the_hint_repeats_the_options_that_read_the_graph(call, tmp_path: Path) -> None:
+    folder = tmp_path / "my people"
+    call("datasets", "--template", str(folder))
+    nodes = (folder / "nodes.csv").read_text()
+    (folder / "nodes.csv").write_text(nodes.replace("label", "a kind", 1))
+    options = ("my people", "--column", "label=a kind", "--root", "raw")
+    (tmp_path / "raw").mkdir()
+    status, _, err = call("train", *options, "--runs", "1", "--set", "epochs=2", "--json")
+    assert status == 0, err
+    assert f"run `{shlex.join(('nfgnn', 'auto', *options))}` to compare" in " ".join(err.split())
 
 
 def test_names_are_accepted_in_any_case(call) -> None:

@@ -16,7 +16,7 @@ EDGES = "source,target\nx,y\ny,z\nz,w\n"
 
 def folder(tmp_path: Path, nodes: str = NODES, edges: str = EDGES) -> Path:
     path = tmp_path / "mine"
-    path.mkdir(exist_ok=True)
+    path.mkdir(parents=True, exist_ok=True)
     (path / "nodes.csv").write_text(nodes, encoding="utf-8")
     (path / "edges.csv").write_text(edges, encoding="utf-8")
     return path
@@ -73,10 +73,38 @@ def test_splits_and_weights(tmp_path: Path) -> None:
 def test_columns_of_edges_that_are_not_read_are_noted(tmp_path: Path) -> None:
     edges = "source,target,amount\n1,2,5\n"
     path = folder(tmp_path, "id,label,a\n1,0,1\n2,1,2\n", edges)
-    note = "ignored 1 column of edges.csv: amount; --column weight=NAME uses one as the edge weight"
-    assert note in load_dataset(path).notes
+    note = "ignored 1 column of edges.csv: amount; --column weight=amount uses amount as the edge"
+    assert f"{note} weight" in load_dataset(path).notes
     notes = load_dataset(path, weight_column="amount").notes
     assert not any(text.startswith("ignored") for text in notes)
+
+
+def test_a_weight_is_suggested_for_numbers_without_gaps_only(tmp_path: Path) -> None:
+    nodes = "id,label,a\n1,0,1\n2,1,2\n"
+    text = folder(tmp_path / "text", nodes, "source,target,kind,gap\n1,2,call,\n2,1,mail,3\n")
+    assert "ignored 2 columns of edges.csv: kind, gap" in load_dataset(text).notes
+    mixed = folder(tmp_path / "mixed", nodes, "source,target,kind,n,share\n1,2,call,2,0.5\n")
+    note = (
+        "ignored 3 columns of edges.csv: kind, n, share; --column weight=NAME uses one of n, share "
+        "as the edge weight"
+    )
+    assert note in load_dataset(mixed).notes
+
+
+def test_the_remedy_for_a_weight_that_is_no_number_works(tmp_path: Path) -> None:
+    nodes = "id,label,a\n1,0,1\n2,1,2\n"
+    kind = folder(tmp_path / "kind", nodes, "source,target,kind\n1,2,call\n")
+    remedy = "encode it as numbers, or omit --column weight=kind to ignore it"
+    with pytest.raises(UserError, match=f"edge weights are numbers: {remedy}"):
+        load_dataset(kind, weight_column="kind")
+    assert load_dataset(kind).get("edge_weight") is None
+    weight = folder(tmp_path / "weight", nodes, "source,target,weight\n1,2,call\n")
+    remedy = "encode it as numbers, or rename the column to ignore it"
+    with pytest.raises(UserError, match=f"edge weights are numbers: {remedy}"):
+        load_dataset(weight)
+    gap = folder(tmp_path / "gap", nodes, "source,target,n\n1,2,\n2,1,3\n")
+    with pytest.raises(UserError, match="fill the gap, or omit --column weight=n to ignore it"):
+        load_dataset(gap, weight_column="n")
 
 
 def test_other_column_names(tmp_path: Path) -> None:

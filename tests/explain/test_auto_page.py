@@ -52,6 +52,14 @@ def test_page_has_the_parts_of_the_report() -> None:
     assert "0.4–0.6" not in text  # an interval without nodes
 
 
+def test_warnings_are_shown_below_the_scores() -> None:
+    assert "Warning" not in search_page(auto_result())
+    text = search_page(auto_result(warnings=("the model never predicts '<c>'",)))
+    elements(text)
+    warning = "Warning: the model never predicts &#x27;&lt;c&gt;&#x27;."
+    assert text.index('class="verdict"') < text.index(warning) < text.index('class="tiles"')
+
+
 def test_verdict_comes_first_then_tiles_leaderboard_and_figures() -> None:
     result = auto_result()
     text = search_page(result)

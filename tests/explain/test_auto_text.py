@@ -15,7 +15,7 @@ def test_report_states_scores_with_intervals_and_the_constant_prediction() -> No
     assert text.summary == (
         SENTENCES[0],
         "On 250 test nodes, which were not used in the search, this model scores 83.0 % "
-        "(78.0 to 87.0); a constant prediction scores 40.0 %.",
+        "(78.0 to 87.0); a constant prediction scores 40.0 % (accuracy).",
         "An ensemble of 2 models scores 84.5 % (80.0 to 89.0) on the same nodes. `nfgnn predict` "
         "uses it unless --single is given.",
     )
@@ -46,6 +46,9 @@ def test_a_single_model_claims_no_ensemble() -> None:
     assert len(single.summary) == 2
     alone = Ensemble((EnsembleMember("NFGNN", 1.0),), 1.0, Score(0.84, 0.8, 0.88, 250))
     assert "use this model alone" in describe_auto(auto_result(ensemble=alone)).summary[-1]
+    first = auto_result().leaderboard[:1]
+    only = describe_auto(auto_result(ensemble=alone, leaderboard=first)).summary[-1]
+    assert only.startswith("Only one configuration was trained, so no ensemble was possible")
     unknown = describe_auto(auto_result(test=None, ensemble_test=None))
     assert unknown.summary[-1].startswith("No test nodes are labelled")
 

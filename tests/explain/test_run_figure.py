@@ -13,6 +13,7 @@ from nfgnn.explain import canvas, panels, write_report_figure
 from nfgnn.explain.run_figure import (
     _draw_loss,
     _draw_metric,
+    _draw_responses,
     _filter_finding,
     _leave_out_spikes,
     draw_run,
@@ -88,10 +89,36 @@ def test_panels_show_loss_and_metric_and_fit_the_data(tmp_path: Path) -> None:
 
 def test_title_says_how_much_filters_differ() -> None:
     same = np.ones((4, 11))
-    assert _filter_finding(same) == "All nodes share nearly one filter"
+    assert _filter_finding(same) == "One filter for all nodes"
+    nearly = same.copy()
+    nearly[0] += 1e-3
+    assert _filter_finding(nearly) == "All nodes share nearly one filter"
     # Two filters at distance 1 from their mean, whose length is 2.
     apart = np.array([[2.0, 1.0], [2.0, -1.0]])
     assert _filter_finding(apart) == "Filters differ by 50 % from their mean"
+
+
+@pytest.mark.parametrize("model", ["GPRGNN", "PolyGNN", "NFGNN"])
+def test_colours_and_mean_are_drawn_for_filters_of_nodes_only(model: str, tmp_path: Path) -> None:
+    data = load_dataset("mixed", num_nodes=120)
+    config = RunConfig.resolve(model, {"epochs": 8}, "mixed", "full")
+    run_quietly(experiment(data, "full", [0], config), tmp_path / "run")
+    content = read_run(tmp_path / "run", np.full(120, 0.5))
+    with canvas() as plt:
+        figure, axes = panels(plt, 1)
+        _draw_responses(figure, axes[0, 0], content)
+        title = axes[0, 0].get_title(loc="left")
+        labels = [ax.get_ylabel() for ax in figure.axes]
+        legend = axes[0, 0].get_legend()
+        drawn = axes[0, 0].lines[0].get_ydata()
+    if model == "NFGNN":
+        assert labels == ["response", "neighbours of the same class"]
+        assert legend is not None
+    else:
+        assert title == "One filter for all nodes"
+        assert labels == ["response"]
+        assert legend is None
+        np.testing.assert_array_equal(drawn, content.responses[0])
 
 
 def test_spikes_of_the_loss_do_not_flatten_the_curves() -> None:

@@ -13,8 +13,10 @@ from nfgnn.training.class_report import (
     BINS,
     PredictionCounts,
     count_predictions,
+    never_predicted_warning,
     report_text,
 )
+from nfgnn.training.metrics import METRICS
 
 
 def predictions(num_classes: int, nodes: int = 400, seed: int = 0) -> tuple:
@@ -105,3 +107,32 @@ def test_names_cannot_break_the_table() -> None:
     rows = report_text(report, "title").splitlines()
     cells = [line.replace("\\|", "").count("|") for line in rows if line.startswith("|")]
     assert cells == [6] * 4 + [4] * 4
+
+
+def never_predicted(metric: str = "accuracy", counts: dict | None = None) -> str | None:
+    """Return the warning about predictions of ``a`` and ``b`` for a graph with four classes."""
+    probabilities = torch.tensor([[0.9, 0.1, 0.0, 0.0], [0.2, 0.8, 0.0, 0.0], [0.6, 0.4, 0.0, 0.0]])
+    report = PredictionCounts.of(probabilities, torch.tensor([0, 1, 2])).to_dict(list("abcd"))
+    if counts is None:
+        counts = {"train": [9, 9, 5, 1], "val": [3, 3, 2, 1], "test": [1, 1, 1, 1]}
+    return never_predicted_warning({"part": "test", **report}, counts, METRICS[metric])
+
+
+def test_classes_that_are_never_predicted_are_named_with_their_nodes() -> None:
+    expected = "the model never predicts 'c' (8 labelled nodes, 1 of them for testing): "
+    assert never_predicted() == expected + "try --metric macro_f1"
+    # Another metric helps neither where it is used already nor where it is undefined.
+    assert never_predicted("macro_f1") == expected + "label more nodes of this class"
+    counts = {"train": [9, 9, 6, 1], "val": [3, 3, 1, 1], "test": [1, 1, 1, 0]}
+    assert never_predicted(counts=counts) == expected + "label more nodes of this class"
+
+
+def test_no_warning_where_all_classes_are_predicted() -> None:
+    probabilities = torch.eye(3)
+    report = PredictionCounts.of(probabilities, torch.arange(3)).to_dict(list("abc"))
+    counts = {"train": [9, 9, 5], "val": [3, 3, 2], "test": [1, 1, 1]}
+    warning = never_predicted_warning({"part": "test", **report}, counts, METRICS["accuracy"])
+    assert warning is None
+    assert "Warning" not in report_text(report, "title", warning)
+    lines = report_text(report, "title", "one\ntwo").splitlines()
+    assert lines[2] == "Warning: one two."

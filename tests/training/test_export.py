@@ -13,7 +13,12 @@ from nfgnn.training import RunConfig
 from nfgnn.training.records import Record, Records, run_key
 from nfgnn.training.records import database as module
 from nfgnn.training.records import export as export_module
-from nfgnn.training.records.export import export_records, merge_records, open_records
+from nfgnn.training.records.export import (
+    export_records,
+    has_records,
+    merge_records,
+    open_records,
+)
 
 RESULTS = Path(__file__).parents[2] / "results"
 CONFIG = RunConfig.resolve("GCN", {}, "texas", "full").to_dict()
@@ -115,6 +120,19 @@ def test_a_database_takes_up_what_is_committed_beside_it(tmp_path: Path, ending:
     with open_records(tmp_path / "records.sqlite") as records:
         assert [r.seed for r in records.all()] == [1, 2]
         assert records.fingerprints("texas") == ["f00d"]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "sqlite"])
+def test_a_folder_has_records_as_a_database_or_beside_it(tmp_path: Path, ending: str) -> None:
+    assert not has_records(tmp_path / "new" / "records.sqlite")
+    assert not (tmp_path / "new").exists()
+    with Records(tmp_path / "elsewhere.sqlite") as records:
+        records.add([made(1)])
+        if ending != "sqlite":
+            export_records(records, tmp_path / f"elsewhere.{ending}")
+    if ending != "sqlite":
+        (tmp_path / "elsewhere.sqlite").unlink()
+    assert has_records(tmp_path / "elsewhere.sqlite")
 
 
 def test_a_setting_that_was_added_later_has_its_default(

@@ -12,6 +12,12 @@ from nfgnn.data.messages import quoted
 from nfgnn.errors import UserError
 
 _BLOCK = 4096  # rows
+FEATURE = "feature"
+WEIGHT = "weight"
+_WHAT_IT_IS = {
+    FEATURE: "each remaining column is a feature",
+    WEIGHT: "edge weights are numbers",
+}
 _SPLIT_WORDS = {
     "train": 0,
     "training": 0,
@@ -63,6 +69,18 @@ def require(names: list[str], name: str, file: str, role: str) -> None:
     )
 
 
+def could_be_weight(column: pa.ChunkedArray) -> bool:
+    """Whether a column has only numbers, without gaps."""
+    kind = column.type
+    has_numbers = (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_boolean(kind)
+    )
+    return bool(has_numbers and column.null_count == 0)
+
+
 def optional(table: pa.Table, name: str, default: str, file: str) -> pa.ChunkedArray | None:
     """Return a column that may be missing under its default name, which is also its role."""
     if name == default and name not in table.column_names:
@@ -85,7 +103,7 @@ def numbers(
         column: the column.
         name: its name, for error messages.
         file: the file, for error messages.
-        what: ``"feature"`` or ``"weight"``, for error messages.
+        what: :data:`FEATURE` or :data:`WEIGHT`, for error messages.
         gaps: return gaps as NaN instead of refusing them.
         first: rows of the table before this column, for error messages.
     """
@@ -95,7 +113,7 @@ def numbers(
         row = first + pc.index(pc.is_null(column), True).as_py() + 1
         raise UserError(
             f"{file}: row {row}, column {quoted(name)}: the {what} is missing; "
-            "fill the gap or drop the column."
+            f"fill the gap, or {_way_without(name, what)}."
         )
     if pa.types.is_boolean(column.type):
         column = pc.cast(column, pa.float32())
@@ -176,13 +194,24 @@ def _parse(column: pa.ChunkedArray, name: str, file: str, what: str) -> pa.Chunk
         except (TypeError, ValueError):
             raise UserError(
                 f"{file}: row {row}, column {quoted(name)}: {str(value)[:60]!r} is not a number; "
-                f"each remaining column is a {what}: encode it as numbers, or pass "
-                f"--column drop={name}."
+                f"{_WHAT_IT_IS[what]}: encode it as numbers, or {_way_without(name, what)}."
             ) from None
     raise UserError(
         f"{file}: column {quoted(name)} of type {column.type} cannot be used as a {what}; "
-        f"convert it to numbers, or pass --column drop={name}."
+        f"convert it to numbers, or {_way_without(name, what)}."
     )
+
+
+def _way_without(name: str, what: str) -> str:
+    """Return how to read a table without a column that is not numeric.
+
+    Only columns of the nodes can be dropped. Those of the edges are ignored unless they are named.
+    """
+    if what == FEATURE:
+        return f"pass --column drop={name}"
+    if name == Columns.weight_column:
+        return "rename the column to ignore it"
+    return f"omit --column weight={name} to ignore it"
 
 
 def unfold_lists(table: pa.Table, names: list[str], file: str) -> pa.Table:

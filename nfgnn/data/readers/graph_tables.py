@@ -24,6 +24,7 @@ from nfgnn.data.paths import files_fingerprint
 from nfgnn.data.problems import Problems
 from nfgnn.data.readers.columns import (
     Columns,
+    could_be_weight,
     feature_matrix,
     numbers,
     optional,
@@ -126,8 +127,13 @@ def _ignored_columns(edges: pa.Table, columns: Columns, file: str) -> list[str]:
     if not ignored:
         return []
     note = f"ignored {counted(len(ignored), 'column')} of {file}: {few(ignored)}"
-    if columns.weight_column not in edges.column_names:
-        note += "; --column weight=NAME uses one as the edge weight"
+    if columns.weight_column in edges.column_names:
+        return [note]
+    numeric = [name for name in ignored if could_be_weight(edges[name])]
+    if len(numeric) == 1:
+        note += f"; --column weight={numeric[0]} uses {numeric[0]} as the edge weight"
+    elif numeric:
+        note += f"; --column weight=NAME uses one of {few(numeric)} as the edge weight"
     return [note]
 
 

@@ -26,7 +26,7 @@ from nfgnn.paper.search.portfolio_matrix import Matrix, Values, make_matrix
 from nfgnn.paper.search.portfolio_runs import PortfolioRuns
 from nfgnn.paper.search.portfolio_selection import select_portfolio
 from nfgnn.progress import Progress
-from nfgnn.training import Record, export_records, open_records
+from nfgnn.training import Record, export_records, has_records, open_records
 
 NAME = "portfolio"
 RECORDS = "portfolio-search"
@@ -38,6 +38,10 @@ _NOTES = (
     "`nfgnn reproduce portfolio --from-records` selects them: see nfgnn/paper/search.",
 )
 _NO_LIMIT = 1e9  # seconds
+_NO_CANDIDATE = (
+    "no candidate of the portfolio is recorded, so nothing is written: run the same command "
+    "without --from-records"
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,10 @@ def write_portfolio_report(
     """
     refuse_foreign_file(out / f"{NAME}.md", starts_with(_TITLE), "a report")
     refuse_foreign_file(out / f"{NAME}.toml", starts_with(f"# {_NOTES[0]}"), "a portfolio")
-    with open_records(out / f"{RECORDS}.sqlite") as records:
+    database = out / f"{RECORDS}.sqlite"
+    if from_records and not has_records(database):
+        raise UserError(_NO_CANDIDATE)
+    with open_records(database) as records:
         if not from_records:
             if root is None:
                 raise UserError("name the folder of the graphs with --root")
@@ -86,10 +93,7 @@ def write_portfolio_report(
         export_records(records, out / f"{RECORDS}.parquet")
     matrix = make_matrix(found)
     if not matrix.candidates:
-        raise UserError(
-            "no candidate of the portfolio is recorded, so nothing is written: run the same "
-            "command without --from-records"
-        )
+        raise UserError(_NO_CANDIDATE)
     evaluations = leave_one_out(matrix)
     chosen = [matrix.candidates[row].config for row in select_portfolio(matrix)]
     texts = {

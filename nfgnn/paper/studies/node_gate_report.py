@@ -16,12 +16,16 @@ from nfgnn.paper.studies.node_gate_outcomes import Outcomes, find_outcomes
 from nfgnn.paper.studies.node_gate_runs import run_node_gate_study
 from nfgnn.paper.studies.node_gate_tables import markdown, values_csv
 from nfgnn.progress import Progress
-from nfgnn.training import export_records, open_records
+from nfgnn.training import export_records, has_records, open_records
 
 NAME = "node_gates"
 FORMATS = ("png", "pdf")
 _COMMAND = "nfgnn reproduce node-gates"
 _WHAT = "a study"
+_NO_RUN = (
+    "no report run of the study is recorded, so nothing is written: run the same command without "
+    "--from-records"
+)
 
 
 def write_node_gates(
@@ -52,16 +56,16 @@ def write_node_gates(
     command = _COMMAND if datasets is None else f"{_COMMAND} --datasets {','.join(datasets)}"
     for ending in ("md", "json"):
         _check_output(out / f"{NAME}.{ending}", command, overwrite)
-    with open_records(out / f"{NAME}.sqlite") as records:
+    database = out / f"{NAME}.sqlite"
+    if from_records and not has_records(database):
+        raise UserError(_NO_RUN)
+    with open_records(database) as records:
         if not from_records:
             names = [graph.name for graph in graphs]
             run_node_gate_study(names, device, records, None, root, progress)
         outcomes = find_outcomes(graphs, records, root)
         if not outcomes.cells:
-            raise UserError(
-                "no report run of the study is recorded, so nothing is written: run the same "
-                "command without --from-records"
-            )
+            raise UserError(_NO_RUN)
         export_records(records, out / f"{NAME}.parquet")
     texts = {
         "md": markdown(outcomes, command),

@@ -5,7 +5,7 @@
 """
 
 from nfgnn.training.records.database import RecordResults, Records
-from nfgnn.training.records.export import export_records, merge_records, open_records
+from nfgnn.training.records.export import export_records, has_records, merge_records, open_records
 from nfgnn.training.records.in_memory import InMemory
 from nfgnn.training.records.read_run_folder import (
     best_seed,
@@ -28,6 +28,7 @@ __all__ = [
     "RunFolder",
     "best_seed",
     "export_records",
+    "has_records",
     "holds_run_folder",
     "load_run",
     "merge_records",

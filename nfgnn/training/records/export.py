@@ -93,16 +93,25 @@ def open_records(database: Path) -> Records:
     ``records.sqlite`` takes up ``records.parquet`` and ``records.csv``, each once per content.
     """
     records = Records(database)
-    for path in (database.with_suffix(".parquet"), database.with_suffix(".csv")):
+    for path in _files_beside(database):
         parts = _parts(path)
-        if not all(part.is_file() for part in parts):
-            continue
         content = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()
         name = f"merged {path.name}"
         if records.note(name) != content:
             merge_records(records, path)
             records.set_note(name, content)
     return records
+
+
+def has_records(database: Path) -> bool:
+    """Whether :func:`open_records` would find a database or files to take up."""
+    return database.exists() or bool(_files_beside(database))
+
+
+def _files_beside(database: Path) -> list[Path]:
+    """Return the complete files that a database takes up."""
+    files = (database.with_suffix(".parquet"), database.with_suffix(".csv"))
+    return [path for path in files if all(part.is_file() for part in _parts(path))]
 
 
 def _write_parquet(runs: Sequence[Record], path: Path) -> None:

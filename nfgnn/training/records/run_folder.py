@@ -29,11 +29,12 @@ from nfgnn.json_text import json_text
 from nfgnn.training.class_report import (
     PredictionCounts,
     count_predictions,
+    never_predicted_warning,
+    report_per_class,
     report_text,
-    reported_part,
 )
 from nfgnn.training.execution import Results
-from nfgnn.training.metrics import scores
+from nfgnn.training.metrics import find_metric, scores
 from nfgnn.training.records.read_run_folder import has_checksums, read_summary
 from nfgnn.training.records.run_folder_layout import (
     MARKER,
@@ -158,7 +159,7 @@ class RunFolder(Results):
                     "lambda_max": classifier.lambda_max(data),
                 }
             history.write(partial / "history.csv")
-            report = {"part": reported_part(data), **counts.to_dict(names)}
+            report = report_per_class(counts, data)
             (partial / "report.json").write_text(json_text(report, indent=1), encoding="utf-8")
             (partial / "metrics.json").write_text(json_text(metrics, indent=1), encoding="utf-8")
             write_checksums(partial, [path.name for path in partial.iterdir()])
@@ -224,7 +225,10 @@ class RunFolder(Results):
         runs = "1 run" if len(reports) == 1 else f"{len(reports)} runs together"
         title = f"{summary['model']} on {summary['dataset']}: {part} nodes of {runs}"
         atomic_write(self._staging / "report.json", json_text(total, indent=1))
-        atomic_write(self._staging / "report.md", report_text(total, title))
+        warning = never_predicted_warning(
+            total, summary["class_counts"], find_metric(summary["metric"])
+        )
+        atomic_write(self._staging / "report.md", report_text(total, title, warning))
 
     def _metrics(self, seed: int) -> dict[str, Any]:
         return read_json(self._seed_folder(seed) / "metrics.json")
