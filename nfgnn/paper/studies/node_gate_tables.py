@@ -210,13 +210,12 @@ def _relative(network: NetworkOutcome, reference: NetworkOutcome) -> list[str]:
 
 
 def cell_title(cell: CellOutcome) -> str:
-    """Return the graph, with its protocol or number of report seeds where they are not the usual
-    ones."""
-    if cell.is_shift:
-        return f"{cell.graph.title}, {cell.protocol}"
-    if cell.graph.shortened:
-        return f"{cell.graph.title} ({len(cell.networks[plan.NONE].seeds)} graphs)"
-    return cell.graph.title
+    """Return the graph, with its protocol and number of seeds where they are not the usual ones."""
+    title = f"{cell.graph.title}, {cell.protocol}" if cell.is_shift else cell.graph.title
+    seeds = len(cell.networks[plan.NONE].seeds)
+    if seeds < len(plan.REPORT_SEEDS):
+        title += f" ({seeds} of {len(plan.REPORT_SEEDS)} seeds)"
+    return title
 
 
 def marked(network: str) -> str:
