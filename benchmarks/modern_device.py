@@ -206,7 +206,7 @@ class Job:
         if winner is None:
             return table_row(graph, model)
         scores = [f"{winner.val_mean:.2f}", f"{winner.tried}", f"{len(winner.runs)}"]
-        runs = search.runs(cell, winner.candidate.final, REPORT_SEEDS)
+        runs = search.runs(cell, winner.candidate.final_config, REPORT_SEEDS)
         metric = cell.metric.replace("val_", "test_", 1)
         test = "-"
         if runs:

@@ -71,13 +71,13 @@ def test_validation_nodes_select_and_test_nodes_do_not(graph: str, records: Reco
     test = [0.99, 0.50, 0.55, 0.98]
     for candidate, score, other in zip(candidates, val, test):
         for seed in DRAW_SEEDS:
-            records.add([run(fingerprint, candidate.config, seed, score, other)])
+            records.add([run(fingerprint, candidate.short_config, seed, score, other)])
     assert whole.finalists(cell, 2) == [candidates[1], candidates[2]]
     # With more patience draw 2 is better on validation nodes, draw 1 on test nodes.
     for seed in FINALIST_SEEDS:
         assert whole.winner(cell) is None
         for candidate, score, other in ((candidates[1], 0.7, 0.99), (candidates[2], 0.8, 0.3)):
-            records.add([run(fingerprint, candidate.final, seed, score, other)])
+            records.add([run(fingerprint, candidate.final_config, seed, score, other)])
     winner = whole.winner(cell)
     assert winner is not None
     assert winner.candidate == candidates[2]
@@ -107,10 +107,12 @@ def test_the_last_round_decides_on_a_small_graph(graph: str, records: Records) -
     candidates = whole.candidates(cell)
     # Draw 0 is best on the first splits, draw 1 on all ten. Draw 2 did not get that far.
     for seed in LAST_SEEDS:
-        records.add([run(fingerprint, candidates[0].final, seed, 0.9 if seed < 3 else 0.5, 0.5)])
-        records.add([run(fingerprint, candidates[1].final, seed, 0.7, 0.5)])
+        records.add(
+            [run(fingerprint, candidates[0].final_config, seed, 0.9 if seed < 3 else 0.5, 0.5)]
+        )
+        records.add([run(fingerprint, candidates[1].final_config, seed, 0.7, 0.5)])
     for seed in FINALIST_SEEDS:
-        records.add([run(fingerprint, candidates[2].final, seed, 0.8, 0.5)])
+        records.add([run(fingerprint, candidates[2].final_config, seed, 0.8, 0.5)])
     ranking = [winner.candidate for winner in whole.ranking(cell)]
     assert ranking == [candidates[1], candidates[0], candidates[2]]
 
@@ -125,7 +127,7 @@ def test_on_a_large_graph_the_better_half_is_trained_on_a_second_split(
     assert len(records.all()) == 4 + 2 + 2 * 3
     whole = ModernSearch([graph], ["MLP"], 4, records, QUICK)
     (cell,) = whole.cells()
-    configs = [candidate.config for candidate in whole.candidates(cell)]
+    configs = [candidate.short_config for candidate in whole.candidates(cell)]
     first = [whole.runs(cell, config, [0])[0].metrics["val_roc_auc"] for config in configs]
     second = [bool(whole.runs(cell, config, [1])) for config in configs]
     assert second.count(True) == 2
@@ -161,17 +163,17 @@ def test_final_settings_replace_epochs_and_patience(graph: str, records: Records
     whole = ModernSearch([graph], ["MLP"], 4, records)
     (cell,) = whole.cells()
     for candidate in whole.candidates(cell):
-        drawn = candidate.config.settings()
-        final = candidate.final.settings()
+        drawn = candidate.short_config.settings()
+        final = candidate.final_config.settings()
         assert (drawn["epochs"], drawn["patience"]) == (1600, 150)
         assert (final["epochs"], final["patience"]) == (2000, 500)
         assert final == {**drawn, "epochs": 2000, "patience": 500}
-        assert candidate.settings.items() <= final.items()
+        assert candidate.final_settings.items() <= final.items()
     # The settings of a search hold for both.
     for candidate in ModernSearch([graph], ["MLP"], 4, records, QUICK).candidates(cell):
-        assert candidate.config.training.epochs == 3
-        assert candidate.final.training.epochs == 3
-        assert candidate.final.training.patience == 500
+        assert candidate.short_config.training.epochs == 3
+        assert candidate.final_config.training.epochs == 3
+        assert candidate.final_config.training.patience == 500
 
 
 def test_an_interrupted_search_resumes_to_the_same_end(
@@ -245,6 +247,6 @@ def test_the_table_trains_the_winner_with_report_seeds(graph: str, records: Reco
     reported = [run for run in records.all() if run.seed >= 1000]
     assert sorted(run.seed for run in reported) == list(range(1000, 1010))
     assert winner is not None
-    assert all(run.config == winner.candidate.final.to_dict() for run in reported)
+    assert all(run.config == winner.candidate.final_config.to_dict() for run in reported)
     mean = 100 * np.mean([run.metrics["test_roc_auc"] for run in reported])
     assert f"test {mean:.2f} %, 10 runs" in line

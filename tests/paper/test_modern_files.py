@@ -22,10 +22,12 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "modern_device.py"
 
 def candidate(model: str, number: int = 0) -> Candidate:
     drawn = modern_draws("minesweeper public", model, number + 1)[number]
-    settings = {**drawn, **final_settings()}
-    config = RunConfig.resolve(model, drawn, None, None, "none")
-    final = RunConfig.resolve(model, settings, None, None, "none")
-    return Candidate(settings, config, final)
+    final = {**drawn, **final_settings()}
+    return Candidate(
+        RunConfig.resolve(model, drawn, None, None, "none"),
+        RunConfig.resolve(model, final, None, None, "none"),
+        final,
+    )
 
 
 def record(config: RunConfig, seed: int, val: float = 0.9) -> Record:
@@ -37,7 +39,9 @@ def record(config: RunConfig, seed: int, val: float = 0.9) -> Record:
 def winner(model: str, number: int = 0) -> Winner:
     chosen = candidate(model, number)
     cell = Cell(COLUMN, model, "val_roc_auc")
-    return Winner(cell, chosen, 24, (record(chosen.final, 0), record(chosen.final, 1)))
+    return Winner(
+        cell, chosen, 24, (record(chosen.final_config, 0), record(chosen.final_config, 1))
+    )
 
 
 def use(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,8 +59,8 @@ def test_a_preset_is_the_final_configuration_of_the_search(
     assert "# minesweeper: validation 90.00 %, best of 24" in path.read_text()
     use(path, monkeypatch)
     plan = make_plan("modern", ["minesweeper"], ["NFGNN", "MLP"])
-    assert plan.configs["NFGNN", COLUMN] == candidate("NFGNN").final
-    assert plan.configs["MLP", COLUMN] == candidate("MLP", 1).final
+    assert plan.configs["NFGNN", COLUMN] == candidate("NFGNN").final_config
+    assert plan.configs["MLP", COLUMN] == candidate("MLP", 1).final_config
 
 
 def test_a_graph_that_is_not_registered_has_no_preset(tmp_path: Path) -> None:
@@ -81,10 +85,12 @@ def test_runs_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     good = candidate("MLP", 1)
     with Records(database) as records:
         # The other draw is better with little patience only.
-        records.add(record(other.config, seed, 0.95) for seed in DRAW_SEEDS)
-        records.add(record(other.final, seed, 0.6) for seed in FINALIST_SEEDS)
-        records.add(record(good.config, seed, 0.7) for seed in DRAW_SEEDS)
-        records.add(record(good.final, seed) for seed in [*FINALIST_SEEDS, *range(1000, 1010)])
+        records.add(record(other.short_config, seed, 0.95) for seed in DRAW_SEEDS)
+        records.add(record(other.final_config, seed, 0.6) for seed in FINALIST_SEEDS)
+        records.add(record(good.short_config, seed, 0.7) for seed in DRAW_SEEDS)
+        records.add(
+            record(good.final_config, seed) for seed in [*FINALIST_SEEDS, *range(1000, 1010)]
+        )
     path = tmp_path / "modern.toml"
     results = tmp_path / "results"
     collect_modern([database], results, ["minesweeper"], ["MLP"], 2, preset_file=path)
@@ -93,18 +99,18 @@ def test_runs_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with Records(results / "records.sqlite") as reported:
         assert {run.seed for run in reported.all()} == set(range(1000, 1010))
     use(path, monkeypatch)
-    assert make_plan("modern", ["minesweeper"], ["MLP"]).configs["MLP", COLUMN] == good.final
+    assert make_plan("modern", ["minesweeper"], ["MLP"]).configs["MLP", COLUMN] == good.final_config
     summary = (results / "modern-search.md").read_text()
     assert "| MLP | minesweeper (public) | 2 | 3 | 90.00 |" in summary
     # A better draw replaces this winner as soon as it has the runs of the table.
     better = candidate("MLP", 2)
     for seeds, expected in (([*FINALIST_SEEDS, 1000], good), (range(1000, 1010), better)):
         with Records(database) as records:
-            records.add(record(better.final, seed, 0.95) for seed in seeds)
+            records.add(record(better.final_config, seed, 0.95) for seed in seeds)
         collect_modern([database], results, ["minesweeper"], ["MLP"], 3, preset_file=path)
         use(path, monkeypatch)
         plan = make_plan("modern", ["minesweeper"], ["MLP"])
-        assert plan.configs["MLP", COLUMN] == expected.final
+        assert plan.configs["MLP", COLUMN] == expected.final_config
 
 
 def test_cells_of_the_script() -> None:

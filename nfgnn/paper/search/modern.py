@@ -73,12 +73,12 @@ class Cell:
 class Candidate:
     """A configuration that the search tries."""
 
-    settings: Settings
-    """As drawn, with the patience of finalists."""
-    config: RunConfig
-    """With little patience."""
-    final: RunConfig
+    short_config: RunConfig
+    """With little patience, as all draws are trained."""
+    final_config: RunConfig
     """With the patience of finalists."""
+    final_settings: Settings
+    """The settings behind :attr:`final_config`, for presets and reports."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +146,14 @@ class ModernSearch:
         candidates = []
         for drawn in modern_draws(graph, cell.model, self.draws, self.is_small(cell)):
             short = {**drawn, **self.settings}
-            config = RunConfig.resolve(cell.model, short, None, None, "none")
-            settings = {**drawn, **final_settings(), **self.settings}
-            final = RunConfig.resolve(cell.model, settings, None, None, "none")
-            candidates.append(Candidate(settings, config, final))
+            final = {**drawn, **final_settings(), **self.settings}
+            candidates.append(
+                Candidate(
+                    RunConfig.resolve(cell.model, short, None, None, "none"),
+                    RunConfig.resolve(cell.model, final, None, None, "none"),
+                    final,
+                )
+            )
         return candidates
 
     def runs(self, cell: Cell, config: RunConfig, seeds: Sequence[int]) -> tuple[Record, ...]:
@@ -166,7 +170,7 @@ class ModernSearch:
         """Return the draws of best mean validation metric on these seeds."""
         scores = []
         for number, candidate in enumerate(self.candidates(cell)):
-            runs = self.runs(cell, candidate.config, seeds)
+            runs = self.runs(cell, candidate.short_config, seeds)
             if runs:
                 # Means that only differ by the order of their sum are equal; the first draw wins.
                 scores.append((-round(_mean(runs, cell.metric), 6), number, candidate))
@@ -184,12 +188,12 @@ class ModernSearch:
         """
         candidates = self.candidates(cell)
         first = DRAW_SEEDS[:1]
-        tried = sum(1 for candidate in candidates if self.runs(cell, candidate.config, first))
+        tried = sum(1 for candidate in candidates if self.runs(cell, candidate.short_config, first))
         found = []
         for candidate in candidates:
-            runs = self.runs(cell, candidate.final, FINALIST_SEEDS)
+            runs = self.runs(cell, candidate.final_config, FINALIST_SEEDS)
             if self.is_small(cell):
-                runs = self.runs(cell, candidate.final, LAST_SEEDS) or runs
+                runs = self.runs(cell, candidate.final_config, LAST_SEEDS) or runs
             if runs:
                 found.append(Winner(cell, candidate, tried, runs))
         # The sort is stable, so the first draw wins among equal ones.
@@ -245,11 +249,11 @@ def run_modern_search(
         limited = trainer.limited_to(_DRAW_SHARE) if cut_short else trainer
         is_complete = _train_draws(limited, cell, size, lines)
         count = FINALISTS[size] if finalists is None else finalists
-        best = [candidate.final for candidate in search.finalists(cell, count)]
+        best = [candidate.final_config for candidate in search.finalists(cell, count)]
         lines += trainer.train(cell, best, FINALIST_SEEDS)
         if size == "small":
             # Of these finalists and those of earlier calls.
-            last = [winner.candidate.final for winner in search.ranking(cell)]
+            last = [winner.candidate.final_config for winner in search.ranking(cell)]
             lines += trainer.train(cell, last[:_LAST_FINALISTS], LAST_SEEDS)
         winner = search.winner(cell)
         if trainer.is_over or not is_complete:
@@ -267,14 +271,14 @@ def _train_draws(trainer: "_Trainer", cell: Cell, size: str, lines: list[str]) -
     Lines about failed runs are added to ``lines``.
     """
     search = trainer.search
-    drawn = [candidate.config for candidate in search.candidates(cell)]
+    drawn = [candidate.short_config for candidate in search.candidates(cell)]
     if size == "small":
         lines += trainer.train(cell, drawn, DRAW_SEEDS)
         return not trainer.is_over
     first = DRAW_SEEDS[:1]
     lines += trainer.train(cell, drawn, first)
     better = search.best_draws(cell, first, (len(drawn) + 1) // 2)
-    lines += trainer.train(cell, [candidate.config for candidate in better], DRAW_SEEDS)
+    lines += trainer.train(cell, [candidate.short_config for candidate in better], DRAW_SEEDS)
     return not trainer.is_over
 
 
@@ -306,8 +310,8 @@ def run_modern_table(
         if winner is None:
             lines.append(f"{cell}: the search has not selected a configuration yet")
             continue
-        lines += trainer.train(cell, [winner.candidate.final], REPORT_SEEDS)
-        runs = search.runs(cell, winner.candidate.final, REPORT_SEEDS)
+        lines += trainer.train(cell, [winner.candidate.final_config], REPORT_SEEDS)
+        runs = search.runs(cell, winner.candidate.final_config, REPORT_SEEDS)
         if runs:
             test = 100 * _mean(runs, cell.metric.replace("val_", "test_", 1))
             lines.append(f"{cell}: test {test:.2f} %, {len(runs)} runs")

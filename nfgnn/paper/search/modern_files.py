@@ -80,7 +80,7 @@ def _settled(search: ModernSearch, in_table: ModernSearch, cell: Cell) -> Winner
     """Return the best finalist that has all runs of the table, else the best one."""
     ranking = search.ranking(cell)
     for winner in ranking:
-        if in_table.runs(cell, winner.candidate.final, REPORT_SEEDS):
+        if in_table.runs(cell, winner.candidate.final_config, REPORT_SEEDS):
             return winner
     return next(iter(ranking), None)
 
@@ -99,7 +99,7 @@ def write_modern_presets(winners: Sequence[Winner], path: Path) -> None:
         if column.dataset not in REGISTRY:
             continue
         by_dataset = tables.setdefault(winner.cell.model, {}).setdefault(column.protocol, {})
-        by_dataset[column.dataset] = winner.candidate.settings
+        by_dataset[column.dataset] = winner.candidate.final_settings
         note = f"validation {winner.val_mean:.2f} %, best of {winner.tried}"
         notes[winner.cell.model, column.protocol, column.dataset] = note
     lines = [_HEAD]
@@ -136,7 +136,7 @@ def modern_summary(winners: Sequence[Winner]) -> str:
         cells = [winner.cell.model, f"{column.dataset} ({column.protocol})", str(winner.tried)]
         cells += [str(len(winner.runs))]
         cells += [f"{winner.val_mean:.2f}", f"{winner.test_mean:.2f}"]
-        settings = toml_values(winner.candidate.settings, ", ")
+        settings = toml_values(winner.candidate.final_settings, ", ")
         lines.append(f"| {' | '.join(cells)} | `{settings}` |")
     return "\n".join(lines) + "\n"
 
