@@ -126,6 +126,14 @@ def test_the_share_of_the_oracles_gap(records: Records) -> None:
     assert all(test.p_overlapping is None for test in found.cells[0].comparisons)
 
 
+def test_there_is_no_share_of_a_gap_within_its_noise(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(LEVELS, ORACLE)
+    found = outcomes_of(records, {"mixed-30": {"agreement": 0.05, ORACLE: 0.001}})
+    assert [test.oracle_share for test in found.cells[0].comparisons] == [None] * 4
+
+
 def test_same_settings_compare_the_paired_draws(records: Records) -> None:
     found = outcomes_of(records, {"texas": {}})
     same = {test.gate: test.same_settings for test in found.cells[0].comparisons}

@@ -95,7 +95,7 @@ class GateComparison:
     p_holm: float | None = None
     """Corrected over all tests of the family; ``None`` outside of it."""
     oracle_share: float | None = None
-    """Share of the distance to the oracle."""
+    """Share of the distance to the oracle, if the interval of that distance excludes 0."""
 
 
 @dataclass
@@ -297,9 +297,10 @@ def _compare(
         overlapping = paired_overlapping(a, b, test_to_train)
     share = None
     if ORACLE in networks:
-        gap = networks[ORACLE].summary["mean"] - networks[plan.NONE].summary["mean"]
-        # The share has no meaning where the oracle is not better.
-        share = test.difference / gap if gap > 0 else None
+        gap = paired(networks[ORACLE].scores, b)
+        # The share has no meaning where the oracle is not better beyond chance.
+        if gap.ci95 is not None and gap.difference > gap.ci95:
+            share = test.difference / gap.difference
     return GateComparison(
         gate=gate,
         confirmatory=gate in plan.CONFIRMATORY,
