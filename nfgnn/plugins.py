@@ -14,9 +14,11 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nfgnn.errors import UserError, unknown_name
+
+T = TypeVar("T")
 
 MODELS = "nfgnn.models"
 BASES = "nfgnn.bases"
@@ -71,6 +73,30 @@ def load_plugin(group: str, name: str) -> Any | None:
         if point.name.lower() == name.lower():
             return _load(point)
     return None
+
+
+def find_class(
+    group: str, name: str, registry: dict[str, type[T]], base: type[Any], shown: str
+) -> type[T] | None:
+    """Return a class by its name, and register it if another package provides it.
+
+    Args:
+        group: the entry points of other packages.
+        name: of the class in the registry.
+        registry: the known classes.
+        base: what all of them derive from.
+        shown: the public name of ``base``, for the error message.
+
+    Returns:
+        The class; ``None`` if neither the registry nor a package has the name.
+    """
+    if name not in registry:
+        loaded = load_plugin(group, name)
+        if loaded is not None:
+            if not (isinstance(loaded, type) and issubclass(loaded, base)):
+                raise plugin_error(group, name, f"does not name a subclass of {shown}")
+            registry[name] = loaded
+    return registry.get(name)
 
 
 def plugin_error(group: str, name: str, problem: str) -> UserError:

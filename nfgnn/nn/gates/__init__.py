@@ -23,16 +23,7 @@ def find_gate(name: str) -> type[Gate] | None:
 
     A name that is not in ``GATES`` is looked up in other packages: see :mod:`nfgnn.plugins`.
     """
-    if name in GATES:
-        return GATES[name]
-    loaded = plugins.load_plugin(plugins.GATES, name)
-    if loaded is not None:
-        if not (isinstance(loaded, type) and issubclass(loaded, Gate)):
-            raise plugins.plugin_error(
-                plugins.GATES, name, "does not name a subclass of nfgnn.nn.Gate"
-            )
-        GATES[name] = loaded
-    return GATES.get(name)
+    return plugins.find_class(plugins.GATES, name, GATES, Gate, "nfgnn.nn.Gate")
 
 
 __all__ = [

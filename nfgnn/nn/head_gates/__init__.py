@@ -31,16 +31,7 @@ def find_head_gate(name: str) -> type[HeadGate] | None:
     A name that is not in :data:`HEAD_GATES` is looked up in other packages: see
     :mod:`nfgnn.plugins`.
     """
-    if name in HEAD_GATES:
-        return HEAD_GATES[name]
-    loaded = plugins.load_plugin(plugins.HEAD_GATES, name)
-    if loaded is not None:
-        if not (isinstance(loaded, type) and issubclass(loaded, HeadGate)):
-            raise plugins.plugin_error(
-                plugins.HEAD_GATES, name, "does not name a subclass of nfgnn.nn.HeadGate"
-            )
-        HEAD_GATES[name] = loaded
-    return HEAD_GATES.get(name)
+    return plugins.find_class(plugins.HEAD_GATES, name, HEAD_GATES, HeadGate, "nfgnn.nn.HeadGate")
 
 
 __all__ = [

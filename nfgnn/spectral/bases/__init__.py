@@ -35,9 +35,8 @@ def resolve_basis(basis: str | Basis) -> Basis:
 @lru_cache(maxsize=64)
 def _basis_named(basis: str) -> Basis:
     name, _, arguments = basis.strip().lower().partition("(")
-    if name.strip() not in BASES:
-        _load_basis(name.strip())
-    if name.strip() not in BASES:
+    form = plugins.find_class(plugins.BASES, name.strip(), BASES, Basis, "nfgnn.spectral.Basis")
+    if form is None:
         choices = [*BASES, *plugins.plugin_names(plugins.BASES)]
         raise plugins.unknown_plugin("basis", basis, choices)
     try:
@@ -45,20 +44,9 @@ def _basis_named(basis: str) -> Basis:
     except ValueError:
         raise ValueError(f"the parameters of basis '{basis}' are not numbers") from None
     try:
-        return BASES[name.strip()](*values)
+        return form(*values)
     except TypeError:
         raise ValueError(f"basis '{name}' does not take the parameters in '{basis}'") from None
-
-
-def _load_basis(name: str) -> None:
-    """Register the basis of another package, if one has it: see :mod:`nfgnn.plugins`."""
-    loaded = plugins.load_plugin(plugins.BASES, name)
-    if loaded is None:
-        return
-    if not (isinstance(loaded, type) and issubclass(loaded, Basis)):
-        problem = "does not name a subclass of nfgnn.spectral.Basis"
-        raise plugins.plugin_error(plugins.BASES, name, problem)
-    BASES[name] = loaded
 
 
 __all__ = [
