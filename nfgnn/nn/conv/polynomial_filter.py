@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from nfgnn.errors import UserError
 from nfgnn.nn.argument_checks import check_counts, check_lambda_max
+from nfgnn.nn.kernel_choice import autocast_dtype
 from nfgnn.spectral import (
     Basis,
     LambdaMax,
@@ -82,21 +83,21 @@ class PolynomialFilter(nn.Module):
             )
             return filtered
         if torch.is_autocast_enabled(x.device.type):
-            dtype = torch.get_autocast_dtype(x.device.type)
+            half = autocast_dtype(x)
             with torch.autocast(x.device.type, enabled=False):
                 x = at_least_float32(x)
                 return self._forward_under_autocast(
-                    dtype, x, edge_index, edge_weight, batch, return_coefficients
+                    half, x, edge_index, edge_weight, batch, return_coefficients
                 )
         return self._forward(x, edge_index, edge_weight, batch, return_coefficients)
 
     def _forward_under_autocast(
-        self, dtype: torch.dtype, x: Tensor, *inputs: Any
+        self, half: torch.dtype | None, x: Tensor, *inputs: Any
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Compute in float32, as softmax and norms do.
 
         Args:
-            dtype: half precision of autocast, for subclasses that have use for it.
+            half: the precision of autocast, for subclasses that use it; ``None`` for float64.
             x: the signal, float32 at least.
             inputs: the other arguments of :meth:`_forward`.
         """

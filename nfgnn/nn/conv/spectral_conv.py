@@ -154,11 +154,9 @@ class SpectralConv(PolynomialFilter):
             coefficients = x.new_ones(x.shape[0], self.K + 1, 1)
         return out, coefficients.mean(-1)
 
-    def _forward_under_autocast(self, dtype: torch.dtype, x: Tensor, *inputs: Any) -> Any:
+    def _forward_under_autocast(self, half: torch.dtype | None, x: Tensor, *inputs: Any) -> Any:
         """Multiply by the weights in half precision, as :class:`torch.nn.Linear` does."""
-        # Autocast leaves float64 as it is.
-        product_dtype = None if x.dtype == torch.float64 else dtype
-        return self._forward(x, *inputs, product_dtype=product_dtype)
+        return self._forward(x, *inputs, product_dtype=half)
 
     def _is_one_operation(self, x: Tensor, operator: ScaledLaplacian) -> bool:
         """Return whether the GPU's kernels compute the terms and their sum as one operation."""
