@@ -72,16 +72,32 @@ def activate(u: Tensor, bias: Tensor, dropout: DropoutStream, number: int) -> Te
     return dropout_dense(F.gelu(u + bias), dropout.rate, True)
 
 
+def layer_norm(h: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
+    """Return the LayerNorm of the residual stream, in the precision of scale and shift.
+
+    Args:
+        h: the residual stream ``[n, width]``, float32.
+        gamma, beta: scale and shift, ``[width]``.
+    """
+    if is_fused(h):
+        scale_and_shift = (gamma[None], beta[None])
+        _, y = _ResidualNorm.apply(h[:, None], None, None, *scale_and_shift, None, None, 0)
+        out: Tensor = y.squeeze(1)
+        return out
+    normed = F.layer_norm(h, h.shape[-1:], eps=EPSILON).to(gamma.dtype)
+    return normed * gamma + beta
+
+
 def residual_norm(
     h: Tensor,
-    branch: Tensor | None,
+    branch: Tensor,
     bias: Tensor | None,
     gamma: Tensor,
     beta: Tensor,
     dropout: DropoutStream,
     number: int,
 ) -> tuple[Tensor, Tensor]:
-    """Return h + drop(branch + bias) and its LayerNorm. Without a branch, the first is h.
+    """Return h + drop(branch + bias) and its LayerNorm.
 
     Args:
         h: the residual stream ``[n, width]``, float32.
@@ -92,16 +108,19 @@ def residual_norm(
         number: of this dropout in the network.
     """
     if is_fused(h):
-        own = None if branch is None else branch[:, None]
         own_bias = None if bias is None else bias[None]
         out, y = _ResidualNorm.apply(
-            h[:, None], own, own_bias, gamma[None], beta[None], *_drawn(dropout), number
-        )[:2]
-        return (h if branch is None else out.squeeze(1)), y.squeeze(1)
-    if branch is not None:
-        h = _added(h, branch, bias, dropout)
-    normed = F.layer_norm(h, h.shape[-1:], eps=EPSILON).to(gamma.dtype)
-    return h, normed * gamma + beta
+            h[:, None],
+            branch[:, None],
+            own_bias,
+            gamma[None],
+            beta[None],
+            *_drawn(dropout),
+            number,
+        )
+        return out.squeeze(1), y.squeeze(1)
+    h = _added(h, branch, bias, dropout)
+    return h, layer_norm(h, gamma, beta)
 
 
 def residual_add(

@@ -1,4 +1,8 @@
-"""Filters as layers: :class:`NFConv` for every node, :class:`PolyConv` for the whole graph."""
+"""Spectral layers.
+
+:class:`NFConv` has a filter for every node and :class:`PolyConv` one for the whole graph.
+:class:`SpectralConv` also mixes channels.
+"""
 
 from nfgnn.nn.conv.nf_conv import NFConv
 from nfgnn.nn.conv.poly_conv import PolyConv

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from nfgnn import plugins
 from nfgnn.errors import UserError, unknown_name
 from nfgnn.nn.argument_checks import check_counts, check_heads
-from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
+from nfgnn.nn.conv.spectral_layer import SpectralLayer
 from nfgnn.nn.head_gates import HEAD_GATES, HeadGate, find_head_gate
 from nfgnn.nn.kernel_choice import is_fused
 from nfgnn.nn.polynomial_linear import polynomial_linear
@@ -26,7 +26,7 @@ from nfgnn.spectral import (
 OPERATORS = ("symmetric", "mean")
 
 
-class SpectralConv(PolynomialFilter):
+class SpectralConv(SpectralLayer):
     r"""A spectral convolution that mixes channels: every order has its own weight matrix.
 
     .. math:: Z = \sum_{k=0}^{K} \big(η_k ∘ X^{(k)}\big) W_k + b, \qquad X^{(k)} = p_k(M)\,X
@@ -78,7 +78,7 @@ class SpectralConv(PolynomialFilter):
         lambda_max: LambdaMax = 2.0,
         symmetrize: bool = False,
     ) -> None:
-        super().__init__(K, basis, "all-pass", 0.1, self_loops, lambda_max, symmetrize)
+        super().__init__(K, basis, self_loops, lambda_max, symmetrize)
         check_counts(in_channels=in_channels, out_channels=out_channels, heads=heads)
         if operator not in OPERATORS:
             raise unknown_name("operator", operator, OPERATORS)
@@ -204,11 +204,6 @@ class SpectralConv(PolynomialFilter):
         """Multiply the channels of every head by its coefficient, ``[n, heads]``."""
         heads: Tensor = term.unflatten(-1, (coefficients.shape[-1], -1))
         return (heads * coefficients[..., None].to(term.dtype)).flatten(-2)
-
-    def filter(
-        self, terms: Tensor, x: Tensor, operator: ScaledLaplacian, batch: Tensor | None = None
-    ) -> Tensor:
-        raise UserError("SpectralConv mixes channels: call the layer itself")
 
     def __repr__(self) -> str:
         text = f"{type(self).__name__}({self.in_channels}, {self.out_channels}, K={self.K}"

@@ -59,11 +59,11 @@ class ResidualGAT(ResidualStack):
             out_channels,
             hidden_channels,
             convs,
-            dropout,
-            jumping,
-            recompute,
-            norm,
-            input_dropout,
+            dropout=dropout,
+            jumping=jumping,
+            recompute=recompute,
+            norm=norm,
+            input_dropout=input_dropout,
         )
 
 

@@ -9,13 +9,14 @@ from torch.utils.checkpoint import checkpoint
 from nfgnn.errors import unknown_name
 from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.batch_norm import RunningStatistics, batch_norm
-from nfgnn.nn.conv import PolynomialFilter
+from nfgnn.nn.conv import SpectralConv
 from nfgnn.nn.dropout import Rate, dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.node_model import Features, NodeModel
 from nfgnn.nn.residual_block import (
     DropoutStream,
     activate,
+    layer_norm,
     residual_add,
     residual_norm,
 )
@@ -27,7 +28,7 @@ NORMS = ("layer", "batch", "none")
 
 
 class BlockConv(nn.Module):
-    """A convolution for residual blocks that is not a polynomial filter."""
+    """A convolution for residual blocks, beside :class:`~nfgnn.nn.SpectralConv`."""
 
     def reset_parameters(self) -> None:
         """Draw the weights."""
@@ -58,7 +59,7 @@ class ResidualBlock(nn.Module):
         norm: see :class:`ResidualStack`.
     """
 
-    def __init__(self, conv: PolynomialFilter | BlockConv, channels: int, norm: str) -> None:
+    def __init__(self, conv: SpectralConv | BlockConv, channels: int, norm: str) -> None:
         super().__init__()
         self.conv = conv
         self.bias = nn.Parameter(torch.empty(channels))
@@ -89,16 +90,26 @@ def _compute_block(
     number: int,
     h: Tensor,
     y: Tensor,
-    layer_norm: tuple[Tensor, Tensor] | None,
+    next_norm: tuple[Tensor, Tensor] | None,
     drop: DropoutStream,
     *graph: Tensor | None,
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the residual stream after a block, and its LayerNorm for the next one, if any."""
+    """Return the residual stream after a block, and its LayerNorm for the next one, if any.
+
+    Args:
+        block: the block.
+        number: its number in the network, from 1.
+        h: the residual stream.
+        y: the normalised residual stream, which the convolution reads.
+        next_norm: scale and shift of the LayerNorm after the block; ``None`` for other kinds.
+        drop: the random numbers of the pass.
+        graph: edge indices, edge weights, and the graph of every node in a batch of graphs.
+    """
     hidden = activate(block.conv(y, *graph), block.bias, drop, 2 * number)
     branch = linear([hidden], block.weight)
-    if layer_norm is None:
+    if next_norm is None:
         return residual_add(h, branch, block.out_bias, drop, 2 * number + 1), None
-    return residual_norm(h, branch, block.out_bias, *layer_norm, drop, 2 * number + 1)
+    return residual_norm(h, branch, block.out_bias, *next_norm, drop, 2 * number + 1)
 
 
 class ResidualStack(NodeModel):
@@ -137,7 +148,8 @@ class ResidualStack(NodeModel):
         in_channels: int,
         out_channels: int,
         hidden_channels: int,
-        convs: Sequence[PolynomialFilter | BlockConv],
+        convs: Sequence[SpectralConv | BlockConv],
+        *,
         dropout: float,
         jumping: str,
         recompute: bool,
@@ -201,7 +213,7 @@ class ResidualStack(NodeModel):
         total = h
         for number, block in enumerate(blocks, start=1):
             if y is None:
-                y = self._normalise(h, block, drop)
+                y = self._normalise(h, block)
             arguments = (block, number, h, y, layer_norms[number], drop, *graph)
             if self.recompute and torch.is_grad_enabled():
                 h, y = checkpoint(_compute_block, *arguments, use_reentrant=False)
@@ -213,7 +225,7 @@ class ResidualStack(NodeModel):
             h = total / (len(blocks) + 1)
             y = None
         if y is None:
-            y = self._normalise(h, self, drop)
+            y = self._normalise(h, self)
         return at_least_float32(linear([y], self.lin_out.weight.T[None])) + self.lin_out.bias
 
     def _layer_norms(self) -> list[tuple[Tensor, Tensor] | None]:
@@ -223,12 +235,10 @@ class ResidualStack(NodeModel):
             return [None] * len(owners)
         return [(owner.gamma, owner.beta) for owner in owners]
 
-    def _normalise(
-        self, h: Tensor, owner: "ResidualBlock | ResidualStack", drop: DropoutStream
-    ) -> Tensor:
+    def _normalise(self, h: Tensor, owner: "ResidualBlock | ResidualStack") -> Tensor:
         """Return the residual stream as the convolution of a block, or the classifier, reads it."""
         if self.norm == "layer":
-            return residual_norm(h, None, None, owner.gamma, owner.beta, drop, 0)[1]
+            return layer_norm(h, owner.gamma, owner.beta)
         if owner.statistics is not None:
             # Outside of recomputed blocks, whose second pass would update the statistics again.
             return batch_norm(h, owner.gamma, owner.beta, owner.statistics, self.training)
