@@ -19,6 +19,9 @@ from nfgnn.training import Record, summarise
 
 OURS = ("NFGNN", "NFNet", "PolyGNN", "ScalableNFGNN")
 """Models that do not count as another model."""
+MARKED_UNITS = ("%", "nats")
+"""Units of tables that show the best value of a column in bold. Times of different machines cannot
+be compared."""
 UNITS = {
     "epoch_ms": "ms",
     "seconds": "s",
@@ -26,6 +29,7 @@ UNITS = {
     "observed_log_loss": "nats",
     "unobserved_log_loss": "nats",
 }
+"""Units of the metrics that are not shares. Of all of them, a lower value is better."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Entry:
     paper: tuple[float, float | None] | None
     """Mean and half-width of its interval."""
     best: bool = False
-    """Whether the mean is the highest of the column."""
+    """Whether the mean is the best of the column."""
     dead: tuple[int, ...] = ()
     """Seeds of the runs that never rose above chance. They are part of ``values``."""
 
@@ -102,6 +106,18 @@ class Table:
     """Headings of the graphs on which a model without a mean rank has no runs, by label. Only the
     first part has them."""
 
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the metric is a loss or a time."""
+        return self.metric in UNITS
+
+    def best_mean(self, entries: Sequence[Entry]) -> float | None:
+        """Return the best mean of the entries that have runs, or ``None`` if there are none."""
+        means = [entry.mean for entry in entries if entry.values]
+        if not means:
+            return None
+        return min(means) if self.lower_is_better else max(means)
+
     def heading(self, column: Column) -> str:
         """Return the title of the graph, with the protocol where the table has several."""
         entry = REGISTRY.get(column.dataset)
@@ -148,7 +164,7 @@ def make_tables(plan: Plan, found: Found, command: str, notes: Sequence[str] = (
             metric=metric,
             unit=unit,
             columns=plan.columns,
-            rows=_mark_best(rows) if unit == "%" else rows,
+            rows=rows,
             tests=[],
             seeds=plan.seeds,
             machines=_machines(found),
@@ -158,7 +174,7 @@ def make_tables(plan: Plan, found: Found, command: str, notes: Sequence[str] = (
             published=_published(plan),
             settings_note=plan.spec.settings_note,
         )
-        tables.append(table)
+        tables.append(_mark_best(table) if unit in MARKED_UNITS else table)
     # Without metrics of its own a table has every graph once, so its parts are one family of tests.
     families = [[table] for table in tables] if whole.spec.metrics else [tables]
     tables = [table for family in families for table in _with_tests(whole, family)]
@@ -198,7 +214,8 @@ def missing_graphs(tables: Sequence[Table]) -> dict[str, list[str]]:
 def mean_ranks(tables: Sequence[Table], labels: Sequence[str]) -> dict[str, MeanRank]:
     """Return the mean rank of models over the graphs with runs.
 
-    On every graph the models are ranked by their mean. Equal ones share the mean of their ranks.
+    On every graph the models are ranked by their mean, the best first. Equal ones share the mean of
+    their ranks.
 
     Args:
         tables: the parts of a table.
@@ -213,7 +230,8 @@ def mean_ranks(tables: Sequence[Table], labels: Sequence[str]) -> dict[str, Mean
             entries = [table.rows[label][place] for label in labels]
             if not all(entry.values for entry in entries):
                 continue  # No model has runs here.
-            for label, rank in zip(labels, rankdata([-entry.mean for entry in entries])):
+            sign = 1 if table.lower_is_better else -1
+            for label, rank in zip(labels, rankdata([sign * entry.mean for entry in entries])):
                 ranks[label].append(float(rank))
     return {label: MeanRank(sum(own) / len(own), len(own)) for label, own in ranks.items() if own}
 
@@ -280,15 +298,15 @@ def measured(record: Record, metric: str) -> float | None:
     return value if metric in UNITS else 100 * value
 
 
-def _mark_best(rows: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
-    """Mark the highest mean of every column."""
-    marked: dict[str, list[Entry]] = {label: [] for label in rows}
-    for column in zip(*rows.values()):
-        highest = max((entry.mean for entry in column if entry.values), default=None)
-        for label, entry in zip(rows, column):
-            best = bool(entry.values) and entry.mean == highest
-            marked[label].append(replace(entry, best=best))
-    return marked
+def _mark_best(table: Table) -> Table:
+    """Mark the best mean of every column."""
+    marked: dict[str, list[Entry]] = {label: [] for label in table.rows}
+    for column in zip(*table.rows.values()):
+        best = table.best_mean(column)
+        for label, entry in zip(table.rows, column):
+            is_best = bool(entry.values) and entry.mean == best
+            marked[label].append(replace(entry, best=is_best))
+    return replace(table, rows=marked)
 
 
 def _with_tests(plan: Plan, tables: Sequence[Table]) -> list[Table]:
@@ -301,10 +319,15 @@ def _with_tests(plan: Plan, tables: Sequence[Table]) -> list[Table]:
                 test = _paired_test(plan, table, i, model, against)
                 if test is not None:
                     family.append((part, test))
-        p_values = {test.column: test.result.p for _, test in family if test.result.p is not None}
+        # Headings may be equal, so the tests of a family are told apart by their place.
+        p_values = {
+            place: test.result.p
+            for place, (_, test) in enumerate(family)
+            if test.result.p is not None
+        }
         corrected = dict(zip(p_values, holm(list(p_values.values()))))
-        for part, test in family:
-            tests[part].append(replace(test, p_holm=corrected.get(test.column)))
+        for place, (part, test) in enumerate(family):
+            tests[part].append(replace(test, p_holm=corrected.get(place)))
     return [replace(table, tests=own) for table, own in zip(tables, tests)]
 
 
@@ -312,8 +335,10 @@ def _paired_test(plan: Plan, table: Table, i: int, model: str, against: str) -> 
     """Test a model against another in column ``i``, if both have runs there."""
     if against == BEST_OTHER:
         others = [row.label for row in plan.rows if row.model not in OURS]
-        others = [label for label in others if table.rows[label][i].values]
-        against = max(others, key=lambda label: table.rows[label][i].mean, default="")
+        best = table.best_mean([table.rows[label][i] for label in others])
+        entries = [(label, table.rows[label][i]) for label in others]
+        equal = [label for label, entry in entries if entry.values and entry.mean == best]
+        against = equal[0] if equal else ""
     if model not in table.rows or against not in table.rows:
         return None
     first = table.rows[model][i].values

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nfgnn.existing_output import refuse_foreign_file, refuse_replacement, starts_with
 from nfgnn.files import atomic_write
-from nfgnn.paper.table_cells import Entry, MeanRank, Table
+from nfgnn.paper.table_cells import MARKED_UNITS, Entry, MeanRank, Table
 from nfgnn.paper.table_plan import graph_name
 from nfgnn.paper.table_registry import PublishedRow
 from nfgnn.training import find_metric
@@ -125,7 +125,8 @@ def _title(metric: str) -> str:
     if metric in _METRICS:
         return _METRICS[metric]
     part, _, name = metric.partition("_")
-    return f"{find_metric(name).title} on {part} nodes".capitalize()
+    text = f"{find_metric(name).title} on {part} nodes"
+    return text[0].upper() + text[1:]
 
 
 def _caption(table: Table) -> str:
@@ -138,8 +139,9 @@ def _caption(table: Table) -> str:
     parts.append(f"a number after × counts the runs where they are fewer than {len(table.seeds)}")
     if table.cells_with_dead_runs():
         parts.append("a number after † counts the runs of the mean that never rose above chance")
-    if table.unit == "%":
-        parts.append("bold: the highest mean of the column")
+    if table.unit in MARKED_UNITS:
+        extreme = "lowest" if table.lower_is_better else "highest"
+        parts.append(f"bold: the {extreme} mean of the column")
     return "; ".join(parts) + "."
 
 
@@ -206,10 +208,12 @@ def _by_rank(table: Table) -> list[tuple[str, MeanRank]]:
 def _markdown_tests(table: Table) -> list[str]:
     if not table.tests:
         return []
+    unit = "points" if table.unit == "%" else table.unit
+    extreme = "lowest" if table.lower_is_better else "highest"
     lines = [
-        "Paired t-tests on the same splits; the difference in points with its 95 % interval; "
+        f"Paired t-tests on the same splits; the difference in {unit} with its 95 % interval; "
         "Holm's correction over",
-        "the graphs of one pair. The best other model is the one of highest mean in the column "
+        f"the graphs of one pair. The best other model is the one of {extreme} mean in the column "
         "above.",
         "",
         "| graph | model | against | difference | p | p (Holm) | runs |",
