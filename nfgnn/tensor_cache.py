@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from torch import Tensor
@@ -9,13 +10,25 @@ from torch import Tensor
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class _Entry:
+    references: tuple[weakref.ref[Any], ...]
+    """To the tensors or their memory. They remove the entry."""
+    versions: tuple[int, ...]
+    """How often each tensor had been changed in place."""
+    value: Any
+
+
 class TensorCache:
     """Remember what was computed from tensors, for as long as the tensors live.
 
     An entry belongs to tensor objects, not to their values. It is dropped when one of the tensors
-    is deleted, and ignored once one of them has been changed in place. So a graph is normalised
+    is deleted, and replaced once one of them has been changed in place. So a graph is normalised
     once instead of in every forward pass, and a model that is applied to another graph never sees
     the operator of the first one.
+
+    A value must not contain the tensors that it is computed from, or views of them, because the
+    cache would then keep them alive. ``tensor.detach()`` is a tensor of its own.
 
     Args:
         by_memory: whether dense tensors that are views of the same memory count as one, for as long
@@ -24,7 +37,7 @@ class TensorCache:
 
     def __init__(self, by_memory: bool = False) -> None:
         self._by_memory = by_memory
-        self._entries: dict[Hashable, tuple[tuple[weakref.ref[Any], ...], Any]] = {}
+        self._entries: dict[Hashable, _Entry] = {}
 
     def lookup(
         self, tensors: tuple[Tensor | None, ...], options: Hashable, make: Callable[[], T]
@@ -34,21 +47,21 @@ class TensorCache:
         if any(t.is_inference() for t in present):
             # Inference tensors do not count changes in place.
             return make()
-        if self._by_memory:
-            versions = tuple(None if t is None else _place(t) for t in tensors)
-        else:
-            versions = tuple(None if t is None else (id(t), t._version) for t in tensors)
-        key = (versions, options)
-        if key not in self._entries:
+        identify = _place if self._by_memory else id
+        key = (tuple(None if t is None else identify(t) for t in tensors), options)
+        versions = tuple(t._version for t in present)
+        entry = self._entries.get(key)
+        if entry is None or entry.versions != versions:
             value = make()
 
             def forget(_: Any) -> None:
                 self._entries.pop(key, None)
 
             owners = [t.untyped_storage() if self._by_memory else t for t in present]
-            refs = tuple(weakref.ref(owner, forget) for owner in owners)
-            self._entries[key] = (refs, value)
-        cached: T = self._entries[key][1]
+            references = tuple(weakref.ref(owner, forget) for owner in owners)
+            entry = _Entry(references, versions, value)
+            self._entries[key] = entry
+        cached: T = entry.value
         return cached
 
     def __len__(self) -> int:
@@ -56,5 +69,5 @@ class TensorCache:
 
 
 def _place(tensor: Tensor) -> Hashable:
-    """Return where the values of a tensor are, and how often they have been changed."""
-    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor._version
+    """Return where the values of a tensor are."""
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype

@@ -43,6 +43,8 @@ def adjacency_features(
         if normalize:
             # scale² is 1 / degree, so the rows sum to one.
             weight = weight * torch.repeat_interleave(graph.scale**2, graph.indptr.diff())
-        return CSR(graph.indptr, graph.indices, weight.to(dtype), (num_nodes, num_nodes))
+        # A tensor of its own: the cached value must not contain what it is found by.
+        indices = graph.indices.detach()
+        return CSR(graph.indptr, indices, weight.to(dtype), (num_nodes, num_nodes))
 
     return _CACHE.lookup((graph.indices, graph.weight), (dtype, normalize), make)

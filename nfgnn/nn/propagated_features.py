@@ -17,12 +17,13 @@ _CACHE = TensorCache()
 def computed_once(
     x: Tensor, operators: tuple[ScaledLaplacian, ...], options: Hashable, make: Callable[[], T]
 ) -> T:
-    """Return what features and graph determine, cached for the life of both.
+    """Return a value that depends only on features and graph, cached for the life of both.
 
     If features or edge weights require a gradient, it is computed anew at every call.
 
     Args:
-        x: dense features. The value must not contain them, or they would live forever.
+        x: dense features. The value must not contain them, because the cache would then keep them
+            alive.
         operators: the operators that propagate them.
         options: what else determines the value.
         make: computes the value.
@@ -37,5 +38,6 @@ def computed_once(
 
     tensors: list[Tensor | None] = [x]
     for operator in operators:
-        tensors += [operator.indices, operator.weight]
-    return _CACHE.lookup(tuple(tensors), options, make_constant)
+        tensors += [operator.indices, operator.weight, operator.scale]
+    bounds = tuple(operator.lambda_max for operator in operators)
+    return _CACHE.lookup(tuple(tensors), (options, bounds), make_constant)

@@ -65,7 +65,9 @@ class CSR:
         def make() -> CSR:
             csr = x if x.layout == torch.sparse_csr else x.to_sparse_csr()
             shape = (x.shape[0], x.shape[1])
-            return cls(csr.crow_indices(), csr.col_indices(), csr.values(), shape)
+            # The values are a view of x, which would keep x and so this entry alive.
+            values = csr.values().detach()
+            return cls(csr.crow_indices(), csr.col_indices(), values, shape)
 
         return _CACHE.lookup((x,), None, make)
 

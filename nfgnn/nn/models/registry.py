@@ -79,4 +79,4 @@ def find_model(name: str) -> ModelEntry:
 
 def _registered(name: str) -> ModelEntry | None:
     by_lower = {key.lower(): entry for key, entry in MODELS.items()}
-    return by_lower.get(name.lower())
+    return MODELS.get(name) or by_lower.get(name.lower())
