@@ -18,10 +18,12 @@ def check_counts(least: int = 1, **counts: Any) -> None:
 
 
 def check_rates(**rates: Any) -> None:
-    """Refuse dropout rates that are not numbers from 0 to 1."""
+    """Refuse dropout rates that are not numbers from 0 to 1, or that are 1."""
     for name, value in rates.items():
-        if not isinstance(value, Real) or not 0 <= float(value) <= 1:
-            raise UserError(f"{name} = {value!r} is not valid: pass a number from 0 to 1")
+        if not isinstance(value, Real) or not 0 <= float(value) < 1:
+            raise UserError(
+                f"{name} = {value!r} is not valid: pass a number from 0 to 1 (1 excluded)"
+            )
 
 
 def check_heads(heads: Any, **channels: int) -> None:

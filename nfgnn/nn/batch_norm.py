@@ -34,7 +34,7 @@ class RunningStatistics(nn.Module):
         self.register_buffer("var", torch.ones(channels))
 
     def reset(self) -> None:
-        """Forget what was seen."""
+        """Reset the running statistics."""
         self.mean.zero_()
         self.var.fill_(1)
 

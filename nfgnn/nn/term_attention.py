@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nfgnn.nn.argument_checks import check_heads
+
 
 class TermAttention(nn.Module):
     r"""Attention over the terms of a row, as in `SAGN <https://arxiv.org/abs/2104.09376>`_.
@@ -33,11 +35,7 @@ class TermAttention(nn.Module):
 
     def __init__(self, in_channels: int, out_channels: int, K: int, heads: int = 1) -> None:
         super().__init__()
-        if out_channels % heads:
-            raise ValueError(
-                f"{out_channels} hidden channels cannot be divided among {heads} attention heads: "
-                "choose a number of heads that divides them"
-            )
+        check_heads(heads, out_channels=out_channels)
         self.heads = heads
         self.weight = nn.Parameter(torch.empty(K + 1, in_channels, out_channels))
         self.own = nn.Parameter(torch.empty(heads, out_channels // heads))

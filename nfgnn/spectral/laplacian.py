@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import coalesce
 
+from nfgnn.errors import UserError
 from nfgnn.spectral.backend import at_least_float32, sum_precision
 from nfgnn.spectral.csr import CSR
 from nfgnn.spectral.edge_checks import (
@@ -43,6 +44,7 @@ class ScaledLaplacian:
         weight: the values of A; ``None`` stands for ones.
         scale: the diagonal of :math:`D^{-1/2}` in float64.
         lambda_max: the assumed largest eigenvalue of L.
+        self_loops: whether A has a loop of weight one at every node; ``None`` if not known.
     """
 
     def __init__(
@@ -52,12 +54,14 @@ class ScaledLaplacian:
         weight: Tensor | None,
         scale: Tensor,
         lambda_max: float = 2.0,
+        self_loops: bool | None = None,
     ) -> None:
         self.indptr = indptr
         self.indices = indices
         self.weight = weight
         self.scale = scale
         self.lambda_max = float(lambda_max)
+        self.self_loops = self_loops
         self.entries: DifferentiableEntries | None = None
         """The entries of Â with a gradient, if edge weights need one."""
         self.prepared: dict[torch.dtype, Any] = {}
@@ -174,7 +178,8 @@ def scaled_laplacian(
 
     Args:
         edge_index: ``[2, num_edges]``, both directions of every edge. Repeated edges add up,
-            self-loops are dropped. An operator is returned unchanged.
+            self-loops are dropped. An operator is returned unchanged, with its own bound of the
+            eigenvalues; one with other self-loops than requested is refused.
         edge_weight: ``[num_edges]``, non-negative. If it requires a gradient, the entries of the
             operator have one, and the operator is built anew at every call.
         num_nodes: number of nodes; by default the largest index plus one.
@@ -184,6 +189,7 @@ def scaled_laplacian(
             gets the mean of their weights. (default: edges in one direction are refused)
     """
     if isinstance(edge_index, ScaledLaplacian):
+        _check_prepared(edge_index, edge_weight, self_loops)
         return edge_index
     if torch.compiler.is_compiling():
         # A compiler cannot trace the preparation, so it breaks the graph here.
@@ -201,6 +207,23 @@ def scaled_laplacian(
         (n, self_loops, lambda_max, symmetrize),
         lambda: _build(edge_index, edge_weight, n, self_loops, lambda_max, symmetrize),
     )
+
+
+def _check_prepared(
+    operator: ScaledLaplacian, edge_weight: Tensor | None, self_loops: bool
+) -> None:
+    """Refuse arguments that a prepared operator does not have."""
+    if edge_weight is not None:
+        raise UserError(
+            "the graph is a prepared operator, which has its own edge weights: pass edge_weight to "
+            "scaled_laplacian() instead"
+        )
+    if operator.self_loops is not None and operator.self_loops != self_loops:
+        raise UserError(
+            f"the graph is an operator prepared with self_loops={operator.self_loops}, but "
+            f"self_loops={self_loops} is needed: pass self_loops={self_loops} to "
+            "scaled_laplacian(), or pass the edges"
+        )
 
 
 def _build(
@@ -234,7 +257,9 @@ def _build(
         # Unlike index_add, segment_reduce sums in a fixed order on a GPU.
         degree = torch.segment_reduce(weight, "sum", offsets=indptr, initial=0.0)
     scale = torch.where(degree > 0, degree.rsqrt(), 0.0)
-    operator = ScaledLaplacian(pattern.indptr, pattern.indices, weight, scale)
+    operator = ScaledLaplacian(
+        pattern.indptr, pattern.indices, weight, scale, self_loops=self_loops
+    )
     if lambda_max == "estimate":
         lambda_max = largest_eigenvalue(operator.adjacency(torch.float64))
     operator.lambda_max = float(lambda_max)
@@ -290,6 +315,8 @@ def _differentiable(
         edge_index, edge_weight, n, self_loops, symmetrize
     )
     pattern = entries.pattern
-    operator = ScaledLaplacian(pattern.indptr, pattern.indices, weight, scale, lambda_max)
+    operator = ScaledLaplacian(
+        pattern.indptr, pattern.indices, weight, scale, lambda_max, self_loops
+    )
     operator.entries = entries
     return operator

@@ -52,6 +52,7 @@ class TracedLaplacian(ScaledLaplacian):
         weight = None if edge_weight is None else edge_weight.detach()
         self.constant_graph = (edge_index, weight, self_loops, symmetrize, number)
         self.entries = None
+        self.self_loops = self_loops
         # A compiler drops what is computed and not used.
         self._degree = torch.ops.nfgnn.degree(num_nodes, *self.constant_graph)
         self.scale = torch.where(self._degree > 0, self._degree.rsqrt(), 0.0)

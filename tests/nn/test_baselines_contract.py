@@ -1,6 +1,7 @@
 """What every registered model keeps to; a new one is tested by existing."""
 
 import copy
+import inspect
 import os
 import shutil
 import subprocess
@@ -56,6 +57,37 @@ def test_trains_and_comes_back_from_disk(
     classifier.save(tmp_path / "model")
     again = NodeClassifier.load(tmp_path / "model", device="cpu").predict_proba(data)
     assert torch.equal(again, probabilities)
+
+
+@every_model
+def test_edges_and_weights_may_have_any_type(name: str, data: Data) -> None:
+    model = build(name)
+    weight = torch.full((data.edge_index.shape[1],), 2.0)
+    out = model(data.x, data.edge_index, weight)
+    torch.testing.assert_close(model(data.x, data.edge_index.int(), weight.double()), out)
+
+
+INVALID = {
+    "hidden_channels": (0, -1, 8.0),
+    "num_layers": (0, -2),
+    "heads": (0, "two"),
+    "dropout": (-0.5, 1.0, 1.5),
+    "K": (-1, 1.5),
+    "rank": (0,),
+}
+
+
+@every_model
+def test_invalid_sizes_and_rates_are_refused(name: str) -> None:
+    entry = MODELS[name]
+    parameters = inspect.signature(entry.model).parameters
+    sizes = {"num_nodes": N} if "num_nodes" in parameters else {}
+    for setting in INVALID.keys() & parameters.keys():
+        # Heads have no effect without a gate.
+        others = {"gate": "term"} if name == "NFNet" and setting == "heads" else {}
+        for value in INVALID[setting]:
+            with pytest.raises(UserError, match=f"^{setting} = {value!r} is not valid"):
+                entry.model(FEATURES, CLASSES, **sizes, **others, **{setting: value})
 
 
 @every_model

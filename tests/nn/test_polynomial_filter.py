@@ -238,8 +238,9 @@ def refused_calls() -> dict[str, tuple]:
         "one number per edge": (x, edge_index, ones[:-1]),
         "must not be negative": (x, edge_index, -ones),
         "both directions": (x, edge_index[:, 1:]),
-        "batch must be a tensor": (x, edge_index, None, torch.zeros(3).long()),
-        "pass return_coefficients by keyword": (x, edge_index, None, True),
+        r"batch has the shape \[3\]": (x, edge_index, None, torch.zeros(3).long()),
+        f"batch numbers a graph {N}": (x, edge_index, None, torch.full((N,), N)),
+        "return_coefficients is passed by keyword": (x, edge_index, None, True),
     }
 
 

@@ -74,9 +74,9 @@ def test_dropout_of_the_sketch_is_its_own(graph) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"num_layers": 1}, "num_layers must be at least 2"),
-        ({"sketch": -1}, "sketch must be at least 0"),
-        ({"two_hop": -1}, "two_hop must be at least 0"),
+        ({"num_layers": 1}, "num_layers = 1 is not valid: pass a whole number of at least 2"),
+        ({"sketch": -1}, "sketch = -1 is not valid"),
+        ({"two_hop": -1}, "two_hop = -1 is not valid"),
         ({"gate": "agreement", "rank": 3}, "needs the graph"),
     ],
 )

@@ -26,5 +26,5 @@ def test_equals_the_formula(heads: int) -> None:
 
 
 def test_heads_must_divide_the_channels() -> None:
-    with pytest.raises(ValueError, match="8 hidden channels cannot be divided among 3"):
+    with pytest.raises(ValueError, match="heads = 3 does not divide out_channels = 8"):
         TermAttention(4, 8, K=2, heads=3)

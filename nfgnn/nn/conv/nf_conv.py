@@ -7,6 +7,7 @@ from torch import Tensor
 
 from nfgnn import plugins
 from nfgnn.errors import UserError
+from nfgnn.nn.argument_checks import check_counts
 from nfgnn.nn.conv.polynomial_filter import PolynomialFilter
 from nfgnn.nn.gates import GATES, find_gate
 from nfgnn.spectral import (
@@ -51,9 +52,10 @@ class NFConv(PolynomialFilter):
         self_loops (bool): whether to normalise A + I instead of A. (default: ``False``)
         lambda_max (float or "estimate"): assumed largest eigenvalue of the Laplacian.
             (default: ``2.0``)
-        symmetrize (bool): whether to add the missing directions of edges, as the sampled batches of
-            PyTorch Geometric need it. An edge that is listed in both directions gets the mean of
-            their weights. By default, edges in one direction are refused. (default: ``False``)
+        symmetrize (bool): whether to add the missing directions of edges, as required for
+            sampled batches of PyTorch Geometric. An edge that is listed in both directions gets the
+            mean of their weights. By default, edges in one direction are refused.
+            (default: ``False``)
 
     Shapes:
         - **input:** node features ``(n, channels)``, edge indices ``(2, edges)``, edge weights
@@ -84,16 +86,15 @@ class NFConv(PolynomialFilter):
         symmetrize: bool = False,
     ) -> None:
         super().__init__(K, basis, init, alpha, self_loops, lambda_max, symmetrize)
-        if rank < 1:
-            raise ValueError(
-                f"rank is the number of base filters and must be at least 1, got {rank}"
-            )
-        form = find_gate(gate)
-        if form is None:
+        check_counts(channels=channels, rank=rank)
+        if not isinstance(gate, str):
+            raise UserError(f'gate = {gate!r} is not a name, such as "term"')
+        gate_class = find_gate(gate)
+        if gate_class is None:
             raise plugins.unknown_plugin("gate", gate, GATES)
         self.channels = channels
         self.rank = rank
-        self.gate = form(channels, K, rank, activation)
+        self.gate = gate_class(channels, K, rank, activation)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

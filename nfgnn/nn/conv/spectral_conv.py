@@ -50,7 +50,8 @@ class SpectralConv(SpectralLayer):
         self_loops, lambda_max, symmetrize: see :class:`~nfgnn.nn.NFConv`.
 
     Gradients flow to ``edge_weight``, but not through the gates ``"agreement"`` and ``"cluster"``,
-    nor inside ``torch.compile`` with ``operator="mean"``.
+    not through the degrees that ``"attention"`` reads, and not inside ``torch.compile`` with
+    ``operator="mean"``.
 
     Under autocast, the products with the weight matrices and the result have half precision, as in
     :class:`torch.nn.Linear`. The terms and the gate are computed in float32; on a GPU, the terms of
@@ -84,10 +85,10 @@ class SpectralConv(SpectralLayer):
             raise unknown_name("operator", operator, OPERATORS)
         if not isinstance(gate, str):
             raise UserError(f'gate = {gate!r} is not a name: pass gate="none" for no gate')
-        form = None if gate == "none" else find_head_gate(gate)
-        if gate != "none" and form is None:
+        gate_class = None if gate == "none" else find_head_gate(gate)
+        if gate != "none" and gate_class is None:
             raise plugins.unknown_plugin("gate", gate, ("none", *HEAD_GATES))
-        if form is not None:
+        if gate_class is not None:
             check_heads(heads, in_channels=in_channels)
         self.in_channels = in_channels
         self.out_channels = out_channels
@@ -95,8 +96,8 @@ class SpectralConv(SpectralLayer):
         self.weight = nn.Parameter(torch.empty(K + 1, in_channels, out_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.gate: HeadGate | None = None
-        if form is not None:
-            self.gate = form(in_channels, K, heads)
+        if gate_class is not None:
+            self.gate = gate_class(in_channels, K, heads)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -168,10 +168,22 @@ class SpectralLayer(nn.Module):
             )
         if batch is None:
             return
-        if not isinstance(batch, Tensor) or batch.shape != x.shape[:1]:
+        if not isinstance(batch, Tensor):
             _refuse(
-                f"batch must be a tensor with the graph of every node, [{x.shape[0]}], got "
-                f"{batch}; pass return_coefficients by keyword"
+                f"batch = {batch!r} is not a tensor with the graph of every node; "
+                "return_coefficients is passed by keyword"
+            )
+        if batch.shape != x.shape[:1]:
+            _refuse(
+                f"batch has the shape {list(batch.shape)}, but x has {x.shape[0]} rows: pass the "
+                "graph of every node"
+            )
+        # On a GPU, reading the largest number would wait for the device.
+        is_readable = not batch.is_cuda and not torch.compiler.is_compiling()
+        if is_readable and batch.numel() and int(batch.max()) >= batch.numel():
+            _refuse(
+                f"batch numbers a graph {int(batch.max())}, but there are only {batch.numel()} "
+                "nodes: pass torch.unique(batch, return_inverse=True)[1]"
             )
         if isinstance(self.lambda_max, str):
             _refuse(

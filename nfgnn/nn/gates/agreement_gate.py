@@ -33,10 +33,6 @@ class AgreementGate(Gate):
 
     def __init__(self, channels: int, K: int, rank: int, activation: str | None = None) -> None:
         super().__init__(channels, K, rank, activation)
-        if rank < self.least_rank:
-            raise ValueError(
-                "gate 'agreement' mixes base filters, so it needs a rank of 2 or more: set rank=3"
-            )
         self.lin1 = nn.Linear((K + 1) * (self.smoothing + 1), self.hidden_channels)
         self.lin2 = nn.Linear(self.hidden_channels, rank)
 

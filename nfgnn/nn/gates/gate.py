@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from nfgnn.errors import UserError
 from nfgnn.spectral import ScaledLaplacian
 
 
@@ -46,6 +47,11 @@ class Gate(nn.Module):
 
     def __init__(self, channels: int, K: int, rank: int, activation: str | None = None) -> None:
         super().__init__()
+        if rank < self.least_rank:
+            raise UserError(
+                f"{type(self).__name__} mixes base filters and needs a rank of {self.least_rank} "
+                f"or more, got {rank}: set rank={max(3, self.least_rank)}"
+            )
         name = activation or self.default_activation
         if name not in ACTIVATIONS:
             raise ValueError(f"unknown activation '{name}': choose one of {', '.join(ACTIVATIONS)}")

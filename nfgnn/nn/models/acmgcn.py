@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nfgnn.nn.adjacency_features import adjacency_features
+from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
@@ -62,6 +63,8 @@ class ACMGCN(NodeModel):
             raise ValueError("structure needs num_nodes")
         self.weights_per_node = structure
         self.num_nodes = num_nodes if structure else None
+        check_counts(hidden_channels=hidden_channels, num_layers=num_layers)
+        check_rates(dropout=dropout)
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.layers = nn.ModuleList(_Mixture(a, b, self.num_nodes) for a, b in pairwise(widths))
         self.dropout = dropout

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout, dropout_dense
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
@@ -45,6 +46,8 @@ class ARMA(NodeModel):
         skip_dropout: float = 0.25,
     ) -> None:
         super().__init__()
+        check_counts(hidden_channels=hidden_channels, num_stacks=num_stacks, K=K)
+        check_rates(dropout=dropout, skip_dropout=skip_dropout)
         self.first = _Stacks(in_channels, hidden_channels, num_stacks, K, skip_dropout, nn.ReLU())
         self.last = _Stacks(
             hidden_channels, out_channels, num_stacks, K, skip_dropout, nn.Identity()

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.utils import add_self_loops, softmax
 
+from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
@@ -66,6 +67,8 @@ class BMGCN(NodeModel):
         pretrain_epochs: int = 400,
     ) -> None:
         super().__init__()
+        check_counts(hidden_channels=hidden_channels, num_layers=num_layers)
+        check_rates(dropout=dropout, mlp_dropout=mlp_dropout)
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.mlp = MLP(in_channels, out_channels, hidden_channels, dropout=mlp_dropout)
         self.neighbours = nn.ModuleList(Linear(a, b, bias=False) for a, b in pairwise(widths))
@@ -105,7 +108,7 @@ class BMGCN(NodeModel):
         logits: Tensor | None = None,
         weight: Tensor | None = None,
     ) -> Tensor:
-        """Return the loss of the convolutions plus that of the MLP, both without smoothing."""
+        """Return the loss of the convolutions plus that of the MLP."""
         self.train()
         edges = self._edges(x, edge_index, edge_weight)
         scores = self.mlp(x)
@@ -115,8 +118,9 @@ class BMGCN(NodeModel):
         # Evaluation uses the matrix of the last training pass, which knows the training labels.
         self.block_matrix.copy_(H.detach())
         logits = self._convolve(x, soft, H, *edges)
-        own_loss = weighted_cross_entropy(logits[nodes], y, weight=weight)
-        return own_loss + weighted_cross_entropy(scores[nodes], y, weight=weight)
+        loss = weighted_cross_entropy(logits[nodes], y, label_smoothing, weight)
+        mlp_loss = weighted_cross_entropy(scores[nodes], y, label_smoothing, weight)
+        return loss + mlp_loss
 
     def _edges(
         self, x: Features, edge_index: Tensor, edge_weight: Tensor | None

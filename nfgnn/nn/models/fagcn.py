@@ -4,7 +4,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import FAConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.utils import remove_self_loops
 
+from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
@@ -45,6 +47,9 @@ class FAGCN(NodeModel):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
+        check_counts(hidden_channels=hidden_channels)
+        check_counts(least=0, K=K)
+        check_rates(dropout=dropout)
         self.lin1 = Linear(in_channels, hidden_channels)
         self.convs = nn.ModuleList()
         for _ in range(K):
@@ -63,9 +68,13 @@ class FAGCN(NodeModel):
 
     def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """"""
+        dtype = self.lin1.weight.dtype
+        if edge_weight is not None:
+            edge_weight = edge_weight.to(dtype)
+        edge_index, edge_weight = remove_self_loops(edge_index.long(), edge_weight)
         # Normalised once for all layers, which therefore have normalize=False.
         edge_index, norm = gcn_norm(
-            edge_index, edge_weight, x.shape[0], add_self_loops=False, dtype=self.lin1.weight.dtype
+            edge_index, edge_weight, x.shape[0], add_self_loops=False, dtype=dtype
         )
         first = F.relu(self.lin1(dropout(x, self.dropout, self.training)))
         first = F.dropout(first, self.dropout, self.training)

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nfgnn.nn.argument_checks import check_counts
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
@@ -57,6 +58,8 @@ class FSGNN(NodeModel):
         normalize: bool = True,
     ) -> None:
         super().__init__()
+        check_counts(hidden_channels=hidden_channels)
+        check_counts(least=0, K=K)
         count = 2 * K + 1
         self.lins = nn.ModuleList(Linear(in_channels, hidden_channels) for _ in range(count))
         self.prop = _SoftSelection(count)

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.utils import add_remaining_self_loops, softmax
 
+from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
@@ -42,6 +43,8 @@ class GAT(NodeModel):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
+        check_counts(hidden_channels=hidden_channels, heads=heads, out_heads=out_heads)
+        check_rates(dropout=dropout)
         self.first = _Attention(in_channels, hidden_channels, heads, dropout)
         self.last = _Attention(heads * hidden_channels, out_channels, out_heads, dropout)
         self.bias = nn.Parameter(torch.empty(heads * hidden_channels))

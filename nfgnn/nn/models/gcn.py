@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
@@ -45,6 +46,8 @@ class GCN(NodeModel):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
+        check_counts(hidden_channels=hidden_channels, num_layers=num_layers)
+        check_rates(dropout=dropout)
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.lins = nn.ModuleList(Linear(a, b, bias=False) for a, b in pairwise(widths))
         self.biases = nn.ParameterList(nn.Parameter(torch.empty(b)) for b in widths[1:])

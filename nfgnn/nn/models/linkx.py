@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nfgnn.nn.adjacency_features import adjacency_features
+from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout_dense
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
@@ -58,6 +59,13 @@ class LINKX(NodeModel):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
+        check_counts(
+            hidden_channels=hidden_channels,
+            num_layers=num_layers,
+            num_edge_layers=num_edge_layers,
+            num_node_layers=num_node_layers,
+        )
+        check_rates(dropout=dropout)
         self.num_nodes = num_nodes
         self.edge_mlp = _NormalisedMLP([num_nodes, *[hidden_channels] * num_edge_layers])
         self.node_mlp = _NormalisedMLP([in_channels, *[hidden_channels] * num_node_layers])

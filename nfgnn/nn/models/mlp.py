@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.fused_mlp import can_fuse, fused_mlp
 from nfgnn.nn.linear import Linear
@@ -43,6 +44,8 @@ class MLP(NodeModel):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
+        check_counts(hidden_channels=hidden_channels, num_layers=num_layers)
+        check_rates(dropout=dropout)
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.lins = nn.ModuleList(Linear(a, b) for a, b in pairwise(widths))
         self.dropout = dropout

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nfgnn.nn.argument_checks import check_counts, check_heads, check_rates
 from nfgnn.nn.dropout import dropout_dense
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
@@ -79,8 +80,12 @@ class PolyFormer(NodeModel):
         self_loops: bool = True,
     ) -> None:
         super().__init__()
-        if hidden_channels % heads:
-            raise ValueError(f"hidden_channels must be a multiple of heads, {heads}")
+        check_counts(
+            hidden_channels=hidden_channels, num_layers=num_layers, ffn_channels=ffn_channels
+        )
+        check_heads(heads, hidden_channels=hidden_channels)
+        check_counts(least=0, K=K)
+        check_rates(dropout=dropout, filter_dropout=filter_dropout)
         self.lin = Linear(in_channels, hidden_channels)
         self.prop = nn.ModuleList(
             _PolynomialAttention(hidden_channels, K, heads, damping, filter_dropout)

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nfgnn.errors import UserError
+from nfgnn.nn.argument_checks import check_counts
 from nfgnn.nn.conv import NFConv
 from nfgnn.nn.dropout import dropout_dense
 from nfgnn.nn.linear import Linear
@@ -101,12 +102,8 @@ class ScalableNFNet(Scalable):
         attention: int = 0,
     ) -> None:
         check_rowwise(gate)
-        if num_layers < 2:
-            raise ValueError(f"num_layers must be at least 2, got {num_layers}")
-        counts = {"sketch": sketch, "two_hop": two_hop, "attention": attention}
-        for name, count in counts.items():
-            if count < 0:
-                raise ValueError(f"{name} must be at least 0, got {count}")
+        check_counts(least=2, num_layers=num_layers)
+        check_counts(least=0, sketch=sketch, two_hop=two_hop, attention=attention)
         prop = NFConv(
             in_channels,
             K=K,
@@ -199,7 +196,7 @@ class ScalableNFNet(Scalable):
 
     def _scaled_sketch(self, sketch: Tensor) -> Tensor:
         # A length of sqrt(columns) instead of 1 is the scale that linear maps are initialised
-        # for. With a length of 1, the features are learned first, and by heart.
+        # for. With a length of 1, the model fits the features first and overfits them.
         scaled = sketch * math.sqrt(sketch.shape[1])
         return dropout_dense(scaled, self.sketch_dropout, self.training)
 

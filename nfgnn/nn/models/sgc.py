@@ -5,6 +5,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.conv import PolyConv
 from nfgnn.nn.dropout import dropout
 from nfgnn.nn.linear import Linear
@@ -37,6 +38,8 @@ class SGC(NodeModel):
         self, in_channels: int, out_channels: int, K: int = 2, dropout: float = 0.0
     ) -> None:
         super().__init__()
+        check_counts(least=0, K=K)
+        check_rates(dropout=dropout)
         self.lin = Linear(in_channels, out_channels, bias=False)
         self.bias = nn.Parameter(torch.empty(out_channels))
         self.prop = _power(K)
