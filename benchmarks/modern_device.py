@@ -5,7 +5,7 @@
 
 A cell is searched and its winner trained for the table before the process takes the next cell. In
 place of a model, `residual` stands for the five residual networks, `others` for the other models
-and `all` for both. Without cells, all of them are trained in the order of ``WORK_ORDER``.
+and `all` for both. Without cells, those of ``WORK_ORDER`` are trained in this order.
 
 ``--start-from`` takes up the recorded runs of a folder, so that they are not repeated. A call that
 reaches its time limit is resumed by the same call; more draws may be asked for later. In the last
@@ -87,7 +87,10 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Search and train cells of the table `modern`.")
     parser.add_argument("folder", type=Path, help="Folder of the records.")
     parser.add_argument(
-        "cells", nargs="*", metavar="GRAPH:MODELS", help="Cells, in this order; all by default."
+        "cells",
+        nargs="*",
+        metavar="GRAPH:MODELS",
+        help="Cells, in this order (default: the models on six graphs).",
     )
     parser.add_argument("--draws", type=int, default=18, help="Number of draws per cell.")
     parser.add_argument(
@@ -118,7 +121,7 @@ def parse_arguments() -> argparse.Namespace:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="A setting of all draws, such as precision=bfloat16.",
+        help="A setting of all draws, such as precision=float32 (default: precision=auto).",
     )
     parser.add_argument(
         "--no-table", action="store_true", help="Only search; do not train the winners."
@@ -230,16 +233,16 @@ def train(options: argparse.Namespace, settings: dict[str, Any]) -> None:
         if options.start_from is not None:
             take_up(records, options.start_from, {graph for graph, _ in cells})
     job = Job(
-        options.folder,
-        options.draws,
-        options.finalists,
-        options.device,
-        options.max_batch,
-        options.root,
-        settings,
-        not options.no_table,
-        not options.to_be_continued,
-        end,
+        folder=options.folder,
+        draws=options.draws,
+        finalists=options.finalists,
+        device=options.device,
+        max_batch=options.max_batch,
+        root=options.root,
+        settings=settings,
+        has_table=not options.no_table,
+        cut_short=not options.to_be_continued,
+        end=end,
     )
     queue = Queue(job, cells)
     if options.processes == 1:

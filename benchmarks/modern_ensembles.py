@@ -30,11 +30,8 @@ from nfgnn.errors import UserError
 from nfgnn.files import atomic_write
 from nfgnn.paper.find_graph import find_graph
 from nfgnn.paper.table_plan import make_plan
-from nfgnn.training import RunConfig, summarise
-from nfgnn.training.device import device_name
-from nfgnn.training.run import RunSpec
+from nfgnn.training import RunConfig, RunSpec, device_name, summarise
 
-PROTOCOL = "public"
 SPLITS = range(1000, 1010)
 """Seeds of the table; each stands for one of the ten official splits."""
 FIRST_MEMBER_SEED = 3000
@@ -93,20 +90,21 @@ def score(spec: RunSpec, data: Data, probabilities: Tensor, mask: Tensor) -> flo
     return spec.metric.compute(probabilities[mask], data.y[mask].cpu(), classes)
 
 
-def selected_config(graph: str, model: str) -> RunConfig:
-    """Return the configuration that the table `modern` reports."""
+def selected_config(graph: str, model: str) -> tuple[str, RunConfig]:
+    """Return protocol and configuration that the table `modern` reports."""
     plan = make_plan("modern", [graph], [model])
     if not plan.configs:
         raise UserError(f"{model} was not searched on {graph}")
+    ((_, column),) = plan.configs
     (config,) = plan.configs.values()
-    return config
+    return column.protocol, config
 
 
 def train_cell(
     file: Path, graph: str, model: str, device: str, root: Path | None, end: float
 ) -> None:
     """Train the missing splits of a model on a graph until the time is over."""
-    config = selected_config(graph, model)
+    protocol, config = selected_config(graph, model)
     done = {result.split: result for result in read_results([file])}
     longest = max((result.seconds for result in done.values()), default=0.0)
     for seed in SPLITS:
@@ -115,15 +113,22 @@ def train_cell(
         if time.monotonic() + 1.2 * longest > end:
             print(f"{graph} {model}: time is over before split {seed - SPLITS[0]}", flush=True)
             return
-        result = train_split(RunSpec(find_graph(graph, root), PROTOCOL, seed, config), device)
+        result = train_split(RunSpec(find_graph(graph, root), protocol, seed, config), device)
         longest = max(longest, result.seconds)
-        with file.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(asdict(result)) + "\n")
+        add_line(file, json.dumps(asdict(result)))
         print(
             f"{graph} {model} split {seed - SPLITS[0]}: members {100 * result.member_test:.2f}, "
             f"ensemble {100 * result.test:.2f}, {result.seconds:.0f} s",
             flush=True,
         )
+
+
+def add_line(file: Path, line: str) -> None:
+    """Append a line to a file. A line that a killed process left unfinished stays alone."""
+    before = file.read_bytes() if file.exists() else b""
+    start = "" if not before or before.endswith(b"\n") else "\n"
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(f"{start}{line}\n")
 
 
 def read_results(files: Sequence[Path]) -> list[SplitResult]:

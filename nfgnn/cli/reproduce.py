@@ -14,6 +14,13 @@ app = typer.Typer()
 _STUDIES = ("mixed-patterns", "node-gates", "portfolio")
 _ITEMS = options.Choice("item", (*names.ITEMS, *_STUDIES, "figures", "all"))
 _PRESETS = options.Choice("preset", ("best", "paper"))
+_USED = {
+    "mixed-patterns": {"runs", "seed"},
+    "node-gates": {"datasets", "from_records"},
+    "portfolio": {"from_records"},
+    "figures": {"datasets", "runs"},
+}
+"""Options that items other than tables use, beside those of files and devices."""
 
 
 def _validate_items(given: list[str]) -> list[str]:
@@ -24,6 +31,24 @@ def _validate_preset(given: str | None) -> str | None:
     if given is not None and Path(given).suffix:
         return options.validate_preset(given)
     return _PRESETS.validate(given)
+
+
+def _refuse_unused(items: Sequence[str], given: dict[str, bool]) -> None:
+    """Refuse options that none of the items use.
+
+    Args:
+        items: what is made.
+        given: whether each option of tables was given, by its name.
+    """
+    if given["from_records"] and "mixed-patterns" in items:
+        raise UserError("mixed-patterns keeps no records: omit --from-records")
+    if any(item not in _USED for item in items):
+        return  # Tables use all of them.
+    used = set().union(*(_USED[item] for item in items))
+    unused = [name for name, is_given in given.items() if is_given and name not in used]
+    if unused:
+        listed = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
+        raise UserError(f"{', '.join(items)} has no option {listed}: omit it")
 
 
 def _nothing_measured(name: str, notes: list[str]) -> str:
@@ -173,6 +198,21 @@ def reproduce(
     if "all" in items:
         # The table of own graphs has no graphs unless the user names them.
         wanted = [item for item in names.ITEMS if item != "own" or columns] + ["figures"]
+    _refuse_unused(
+        wanted,
+        {
+            "datasets": datasets is not None,
+            "models": models is not None,
+            "runs": runs is not None,
+            "seed": seed != names.FIRST_REPORT_SEED,
+            "preset": preset is not None,
+            "metric": metric is not None,
+            "select": select is not None,
+            "class_weight": class_weight is not None,
+            "engine": engine != "local",
+            "from_records": from_records,
+        },
+    )
     rows = values.words(models)
     tables = [item for item in wanted if item in names.ITEMS]
     settings = values.settings(None, metric=metric, select=select, class_weight=class_weight)

@@ -89,3 +89,10 @@ def holm(p: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p) - rank) * p[i]))
         corrected[i] = largest
     return corrected
+
+
+def p_value_text(p: float | None) -> str:
+    """Return a p value as tables show it."""
+    if p is None:
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nfgnn.existing_output import refuse_foreign_file, refuse_replacement, starts_with
 from nfgnn.files import atomic_write
+from nfgnn.paper.statistics import p_value_text
 from nfgnn.paper.table_cells import MARKED_UNITS, Entry, MeanRank, Table
 from nfgnn.paper.table_plan import graph_name
 from nfgnn.paper.table_registry import PublishedRow
@@ -184,9 +185,9 @@ def _rank_lines(table: Table) -> list[str]:
     lines = [
         "## Mean rank",
         "",
-        "On every graph with runs, the models are ranked by their mean, 1 is the best. Only models "
-        "with runs on all of",
-        "these graphs are ranked, so all mean ranks are over the same graphs and models.",
+        "On every graph with results, the models are ranked by their mean; 1 is the best. Only "
+        "models that have runs",
+        "on all of these graphs are ranked, so all mean ranks are over the same graphs and models.",
         "",
         *[
             f"- Left out: {label}, because it has no runs on {', '.join(graphs)}"
@@ -225,7 +226,7 @@ def _markdown_tests(table: Table) -> list[str]:
         if result.ci95 is not None:
             difference += f" ± {result.ci95:.2f}"
         cells = [test.column, test.model, test.against, difference]
-        cells += [_p_value(result.p), _p_value(test.p_holm), str(result.runs)]
+        cells += [p_value_text(result.p), p_value_text(test.p_holm), str(result.runs)]
         lines.append(f"| {' | '.join(cells)} |")
     return [*lines, ""]
 
@@ -374,12 +375,6 @@ def _cell(table: Table, entry: Entry, bold_start: str, bold_end: str) -> str:
 def _interval(entry: Entry) -> str:
     text = f"{entry.mean:.2f}"
     return text if entry.ci95 is None else f"{text} ± {entry.ci95:.2f}"
-
-
-def _p_value(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _number(value: float | None) -> str:

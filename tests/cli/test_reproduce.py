@@ -61,6 +61,25 @@ def test_a_folder_without_records_is_refused_and_stays_absent(
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("mixed-patterns", "--from-records"), "mixed-patterns keeps no records"),
+        (("mixed-patterns", "--datasets", "karate"), "mixed-patterns has no option --datasets"),
+        (("node-gates", "--runs", "2", "--models", "MLP"), "no option --models, --runs"),
+        (("portfolio", "--engine", "ray"), "portfolio has no option --engine"),
+        (("figures", "node-gates", "--class-weight", "balanced"), "no option --class-weight"),
+    ],
+)
+def test_options_that_an_item_does_not_use_are_refused(
+    call, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    status, out, err = call("reproduce", *arguments, "--out", "new")
+    assert (status, out) == (2, "")
+    assert message in err
+    assert not (tmp_path / "new").exists()
+
+
 def test_written_files_of_a_study_are_listed(
     call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

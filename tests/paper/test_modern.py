@@ -117,6 +117,33 @@ def test_the_last_round_decides_on_a_small_graph(graph: str, records: Records) -
     assert ranking == [candidates[1], candidates[0], candidates[2]]
 
 
+def test_finalists_of_a_later_call_can_reach_the_last_round(graph: str, records: Records) -> None:
+    whole = ModernSearch([graph], ["MLP"], 4, records)
+    (cell,) = whole.cells()
+    fingerprint = Graph.of(load_dataset(graph)).fingerprint
+    configs = [candidate.final_config for candidate in whole.candidates(cell)]
+    for config, score in zip(configs, (0.6, 0.7, 0.9, 0.8)):
+        seeds = LAST_SEEDS if score < 0.75 else FINALIST_SEEDS
+        records.add([run(fingerprint, config, seed, score, 0.5) for seed in seeds])
+    last = [candidate.final_config for candidate in whole.last_finalists(cell)]
+    assert last == [configs[2], configs[3]]
+    # They have not been trained on all splits yet.
+    winner = whole.winner(cell)
+    assert winner is not None
+    assert winner.candidate.final_config == configs[1]
+
+
+def test_draws_are_in_half_precision_where_a_device_supports_it(
+    graph: str, records: Records
+) -> None:
+    whole = ModernSearch([graph], ["MLP", "NFNet"], 1, records)
+    for cell in whole.cells():
+        (candidate,) = whole.candidates(cell)
+        assert candidate.short_config.training.precision == "auto"
+        assert candidate.final_config.training.precision == "auto"
+        assert candidate.final_settings["precision"] == "auto"
+
+
 def test_on_a_large_graph_the_better_half_is_trained_on_a_second_split(
     graph: str, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nfgnn.paper.search.modern import DRAW_SEEDS, FINALIST_SEEDS, Candidate, Cell, Winner
+from nfgnn.paper.search.modern import DRAW_SEEDS, FINALIST_SEEDS, PRECISION, Candidate, Cell, Winner
 from nfgnn.paper.search.modern_draws import final_settings, modern_draws
 from nfgnn.paper.search.modern_files import collect_modern, modern_summary, write_modern_presets
 from nfgnn.paper.table_plan import make_plan
@@ -22,6 +22,7 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "modern_device.py"
 
 def candidate(model: str, number: int = 0) -> Candidate:
     drawn = modern_draws("minesweeper public", model, number + 1)[number]
+    drawn = {**drawn, "precision": PRECISION}
     final = {**drawn, **final_settings()}
     return Candidate(
         RunConfig.resolve(model, drawn, None, None, "none"),

@@ -48,6 +48,8 @@ DRAW_SEEDS = range(2)
 FINALIST_SEEDS = range(3)
 LAST_SEEDS = range(10)
 """Seeds of the last round on a small graph."""
+PRECISION = "auto"
+"""A GPU computes the networks that support it in bfloat16. Everything else is float32."""
 REPORT_SEEDS = range(FIRST_REPORT_SEED, FIRST_REPORT_SEED + TABLES["modern"].runs)
 """Seeds of the table."""
 FINALISTS = {"small": 4, "large": 2}
@@ -112,7 +114,8 @@ class ModernSearch:
         models: names of models.
         draws: number of draws per cell.
         records: where every run is kept.
-        settings: settings of all draws, such as ``{"precision": "bfloat16"}``.
+        settings: settings of all draws, such as ``{"precision": "float32"}``. By default, the
+            precision is :data:`PRECISION`.
         root: folder with raw datasets.
     """
 
@@ -145,8 +148,9 @@ class ModernSearch:
         graph = f"{graph_name(cell.column.dataset)} {cell.column.protocol}"
         candidates = []
         for drawn in modern_draws(graph, cell.model, self.draws, self.is_small(cell)):
-            short = {**drawn, **self.settings}
-            final = {**drawn, **final_settings(), **self.settings}
+            common = {"precision": PRECISION, **self.settings}
+            short = {**drawn, **common}
+            final = {**drawn, **final_settings(), **common}
             candidates.append(
                 Candidate(
                     RunConfig.resolve(cell.model, short, None, None, "none"),
@@ -168,14 +172,11 @@ class ModernSearch:
 
     def best_draws(self, cell: Cell, seeds: Sequence[int], count: int) -> list[Candidate]:
         """Return the draws of best mean validation metric on these seeds."""
-        scores = []
-        for number, candidate in enumerate(self.candidates(cell)):
-            runs = self.runs(cell, candidate.short_config, seeds)
-            if runs:
-                # Means that only differ by the order of their sum are equal; the first draw wins.
-                scores.append((-round(_mean(runs, cell.metric), 6), number, candidate))
-        scores.sort(key=lambda score: score[:2])
-        return [candidate for _, _, candidate in scores[:count]]
+        runs_of = [
+            (candidate, self.runs(cell, candidate.short_config, seeds))
+            for candidate in self.candidates(cell)
+        ]
+        return _best(runs_of, cell.metric, count)
 
     def finalists(self, cell: Cell, count: int) -> list[Candidate]:
         """Return the draws that are trained with more patience."""
@@ -200,14 +201,21 @@ class ModernSearch:
         found.sort(key=lambda winner: (-len(winner.runs), -round(winner.val_mean, 4)))
         return found
 
+    def last_finalists(self, cell: Cell) -> list[Candidate]:
+        """Return the finalists that are trained on all splits of a small graph.
+
+        The finalists of all calls compete on the same seeds, so those of a later call with more
+        draws can replace earlier ones.
+        """
+        runs_of = [
+            (candidate, self.runs(cell, candidate.final_config, FINALIST_SEEDS))
+            for candidate in self.candidates(cell)
+        ]
+        return _best(runs_of, cell.metric, _LAST_FINALISTS)
+
     def winner(self, cell: Cell) -> Winner | None:
         """Return the best of the finalists."""
         return next(iter(self.ranking(cell)), None)
-
-    def winners(self) -> list[Winner]:
-        """Return the winners of all cells that have one."""
-        found = [self.winner(cell) for cell in self.cells()]
-        return [winner for winner in found if winner is not None]
 
 
 def run_modern_search(
@@ -252,9 +260,8 @@ def run_modern_search(
         best = [candidate.final_config for candidate in search.finalists(cell, count)]
         lines += trainer.train(cell, best, FINALIST_SEEDS)
         if size == "small":
-            # Of these finalists and those of earlier calls.
-            last = [winner.candidate.final_config for winner in search.ranking(cell)]
-            lines += trainer.train(cell, last[:_LAST_FINALISTS], LAST_SEEDS)
+            last = [candidate.final_config for candidate in search.last_finalists(cell)]
+            lines += trainer.train(cell, last, LAST_SEEDS)
         winner = search.winner(cell)
         if trainer.is_over or not is_complete:
             lines.append(f"{cell}: not finished")
@@ -369,6 +376,19 @@ def _structure(config: RunConfig) -> Settings:
     """Return the settings that decide the shape of the computation."""
     settings = config.to_dict()
     return {name: settings[name] for name in settings if name not in NUMBERS}
+
+
+def _best(
+    runs_of: Sequence[tuple[Candidate, Sequence[Record]]], metric: str, count: int
+) -> list[Candidate]:
+    """Return the candidates whose runs have the best mean. Those without runs are left out."""
+    scores = []
+    for number, (candidate, runs) in enumerate(runs_of):
+        if runs:
+            # Means that only differ by the order of their sum are equal; the first draw wins.
+            scores.append((-round(_mean(runs, metric), 6), number, candidate))
+    scores.sort(key=lambda score: score[:2])
+    return [candidate for _, _, candidate in scores[:count]]
 
 
 def _mean(runs: Sequence[Record], metric: str) -> float:

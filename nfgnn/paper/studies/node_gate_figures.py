@@ -8,12 +8,12 @@ from nfgnn.paper.studies import node_gate_plan as plan
 from nfgnn.paper.studies.node_gate_oracle import ORACLE
 from nfgnn.paper.studies.node_gate_outcomes import SIGNIFICANT, CellOutcome, GateComparison
 from nfgnn.paper.studies.node_gate_runs import INTERVALS
-from nfgnn.paper.studies.node_gate_tables import cell_title, marked, networks_of
+from nfgnn.paper.studies.node_gate_tables import cell_title, marked, shown_networks
 
 
 def draw_gains(cells: Sequence[CellOutcome]) -> Any:
     """Draw the gain of every gate with its 95 % confidence interval, one line per graph."""
-    gates = [network for network in networks_of(cells) if network in plan.gates()]
+    gates = [network for network in shown_networks(cells) if network in plan.gates()]
     with canvas() as plt:
         height = 0.9 + 0.26 * len(cells)
         figure, axes = panels(plt, len(gates), width=3.4, height=height, sharex=True, sharey=True)

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from nfgnn.paper.statistics import p_value_text
 from nfgnn.paper.studies import node_gate_plan as plan
 from nfgnn.paper.studies.node_gate_oracle import ORACLE
 from nfgnn.paper.studies.node_gate_outcomes import (
@@ -63,6 +64,12 @@ def markdown(outcomes: Outcomes, command: str) -> str:
     lines += ["", "## How it was made", "", f"- Command: `{command}`"]
     lines.append("- Plan: docs/studies/node-gates.md")
     lines.append(f"- Report seeds: {seeds[0]} to {seeds[-1]}, of split and model")
+    lines += [
+        f"- {graph.title}: only the report seeds {graph.report_seeds[0]} to "
+        f"{graph.report_seeds[-1]} are planned"
+        for graph in {cell.graph.name: cell.graph for cell in generated}.values()
+        if graph.report_seeds != seeds
+    ]
     lines += [f"- {machine}" for machine in outcomes.machines]
     dead = sum(network.dead for cell in cells for network in cell.networks.values())
     lines.append(f"- Runs that diverged or never rose above chance: {dead}")
@@ -111,7 +118,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _score_table(cells: Sequence[CellOutcome]) -> list[str]:
     """Return one row per cell: scores of all networks, and the gain of every gate."""
-    networks = networks_of(cells)
+    networks = shown_networks(cells)
     gates = [network for network in networks if network in plan.gates()]
     heads = [*networks, *(f"{marked(gate)} − none" for gate in gates)]
     lines = [
@@ -132,7 +139,7 @@ def _score_table(cells: Sequence[CellOutcome]) -> list[str]:
     return lines
 
 
-def networks_of(cells: Sequence[CellOutcome]) -> list[str]:
+def shown_networks(cells: Sequence[CellOutcome]) -> list[str]:
     """Return the networks that at least one cell has, in the order of the plan."""
     order = [*plan.networks(), ORACLE]
     return [network for network in order if any(network in cell.networks for cell in cells)]
@@ -157,7 +164,7 @@ def _test_table(cells: Sequence[CellOutcome]) -> list[str]:
                 cell_title(cell),
                 marked(test.gate),
                 _gain(test),
-                *map(_p_value, values),
+                *map(p_value_text, values),
                 same,
             ]
             lines.append(_row(entries))
@@ -170,7 +177,8 @@ def _generated_table(cells: Sequence[CellOutcome]) -> list[str]:
     for cell in cells:
         for comparison in cell.comparisons:
             share = comparison.oracle_share
-            text = "–" if share is None else f"{100 * share:.0f} %"
+            # Adding zero turns a rounded -0 into 0.
+            text = "–" if share is None else f"{round(100 * share) + 0} %"
             shares.append(_row([cell_title(cell), marked(comparison.gate), text]))
     header = [_row(["graph", "gate", "share of the oracle's gap"]), _row(["---", "---", "---:"])]
     return [*lines, "", *header, *shares]
@@ -213,8 +221,9 @@ def cell_title(cell: CellOutcome) -> str:
     """Return the graph, with its protocol and number of seeds where they are not the usual ones."""
     title = f"{cell.graph.title}, {cell.protocol}" if cell.is_shift else cell.graph.title
     seeds = len(cell.networks[plan.NONE].seeds)
+    planned = len(cell.graph.report_seeds)
     if seeds < len(plan.REPORT_SEEDS):
-        title += f" ({seeds} of {len(plan.REPORT_SEEDS)} seeds)"
+        title += f" ({seeds} of {planned} seeds)" if seeds < planned else f" ({seeds} seeds)"
     return title
 
 
@@ -233,12 +242,6 @@ def _gain(comparison: GateComparison) -> str:
 def _interval(summary: dict[str, Any], signed: bool = False) -> str:
     mean = f"{100 * summary['mean']:+.2f}" if signed else f"{100 * summary['mean']:.2f}"
     return mean if summary["ci95"] is None else f"{mean} ± {100 * summary['ci95']:.2f}"
-
-
-def _p_value(p: float | None) -> str:
-    if p is None:
-        return "–"
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _paragraph(text: str) -> list[str]:
