@@ -83,7 +83,7 @@ class NodeModel(nn.Module):
         """Return the loss of one training step, by default the cross-entropy.
 
         Args:
-            x, edge_index, edge_weight: of :meth:`forward`.
+            x, edge_index, edge_weight: see :meth:`forward`.
             nodes: indices of the training nodes.
             y: labels of these nodes.
             label_smoothing: share of the target that is spread over all classes.

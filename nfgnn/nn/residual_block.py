@@ -4,8 +4,9 @@ r"""The row-wise operations of a residual block, for one run and for many at onc
     u = \sum_k T_k W_k, \qquad v = \mathrm{drop}\big(\mathrm{gelu}(u + b)\big), \qquad
     h' = h + \mathrm{drop}(v W + b'), \qquad y = \mathrm{LayerNorm}(h')
 
-h is float32, everything else has the precision of the weights. On a GPU, the row-wise operations
-are one kernel each (:mod:`nfgnn.kernels.residual_block`); elsewhere they are plain torch. Under
+h is at least float32, everything else has the precision of the weights. On a GPU, the row-wise
+operations are one kernel each (:mod:`nfgnn.kernels.residual_block`); elsewhere they are plain
+torch. Under
 ``vmap`` the tensors of nodes are ``[n, runs, width]`` in memory, which is also the layout of a
 sparse product over the columns of all runs, so the operations copy nothing.
 
@@ -47,7 +48,7 @@ class DropoutStream:
         Args:
             rate: dropout rate.
             training: whether to drop anything.
-            device: of the tensors.
+            device: device of the tensors.
         """
         if not training or (not isinstance(rate, Tensor) and rate == 0):
             return cls(0.0, None, None)
@@ -64,7 +65,7 @@ def activate(u: Tensor, bias: Tensor, dropout: DropoutStream, number: int) -> Te
         u: ``[n, width]``.
         bias: ``[width]``.
         dropout: the random numbers of the pass.
-        number: of this dropout in the network.
+        number: index of this dropout layer in the network.
     """
     if is_fused(u):
         out: Tensor = _Activate.apply(u[:, None], bias[None], *_drawn(dropout), number)
@@ -91,7 +92,7 @@ def layer_norm(h: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
 def residual_norm(
     h: Tensor,
     branch: Tensor,
-    bias: Tensor | None,
+    bias: Tensor,
     gamma: Tensor,
     beta: Tensor,
     dropout: DropoutStream,
@@ -105,14 +106,13 @@ def residual_norm(
         bias: ``[width]``.
         gamma, beta: scale and shift of the LayerNorm, ``[width]``.
         dropout: the random numbers of the pass.
-        number: of this dropout in the network.
+        number: index of this dropout layer in the network.
     """
     if is_fused(h):
-        own_bias = None if bias is None else bias[None]
         out, y = _ResidualNorm.apply(
             h[:, None],
             branch[:, None],
-            own_bias,
+            bias[None],
             gamma[None],
             beta[None],
             *_drawn(dropout),
@@ -128,7 +128,8 @@ def residual_add(
 ) -> Tensor:
     """Return h + drop(branch + bias). The arguments are those of :func:`residual_norm`."""
     if is_fused(h):
-        # The kernel also computes a LayerNorm, which is faster than separate operations.
+        # The kernel also computes a LayerNorm, which is faster than separate operations. It needs a
+        # bias.
         zeros = branch.new_zeros(branch.shape[-1])
         own_bias = zeros if bias is None else bias
         return residual_norm(h, branch, own_bias, zeros, zeros, dropout, number)[0]

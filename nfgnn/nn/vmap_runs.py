@@ -1,4 +1,4 @@
-"""Several runs in the tensors of an autograd function, for its rule of ``vmap``.
+"""Helpers for the ``vmap`` rules of autograd functions whose tensors have a dimension for runs.
 
 A function whose tensors have a dimension of runs computes a batch of calls as one call with more
 runs.

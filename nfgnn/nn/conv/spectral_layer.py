@@ -25,8 +25,8 @@ from nfgnn.spectral import (
 class SpectralLayer(nn.Module):
     """Base class of layers that combine the terms of a polynomial basis.
 
-    It checks the input, prepares the operator and computes the terms. A subclass says in
-    :meth:`_forward` how they are combined.
+    It checks the input, prepares the operator and computes the terms. A subclass combines them in
+    :meth:`_forward`.
 
     Args:
         K, basis, self_loops, lambda_max, symmetrize: see :class:`~nfgnn.nn.NFConv`.

@@ -94,7 +94,7 @@ class Gate(nn.Module):
         A gate that pools over the nodes of a graph overrides this.
 
         Args:
-            terms, x, operator: of :meth:`forward`.
+            terms, x, operator: see :meth:`forward`.
             batch: the graph of every node, ``[n]``; ``None`` for a single graph.
         """
         eta: Tensor = self(terms, x, operator)

@@ -19,9 +19,10 @@ class ARMA(NodeModel):
               X' = \frac1S \sum_{s=1}^{S} X_s^{(K)}
 
     σ is ReLU in the first layer and the identity in the last. The first step has its own
-    :math:`W_s`, because it maps features to hidden channels; the other steps share theirs. Computes
-    the same as a stack of :class:`torch_geometric.nn.ARMAConv` with ``shared_weights``, but one
-    product with the graph serves all S stacks and the features may be sparse.
+    :math:`W_s`, because it maps features to hidden channels; the other steps share theirs. On
+    graphs without self-loops, it computes the same as a stack of
+    :class:`torch_geometric.nn.ARMAConv` with ``shared_weights``, but one product with the graph
+    serves all S stacks and the features may be sparse.
 
     Args:
         in_channels (int): number of features.

@@ -33,7 +33,8 @@ class BMGCN(NodeModel):
 
         X^{(l+1)} = \mathrm{ReLU}\big(ω X^{(l)} W_1^{(l)} + X^{(l)} W_2^{(l)} + b^{(l)}\big)
 
-    without ReLU in the last layer. A has weight s on its diagonal. ω is computed on edges only.
+    without ReLU in the last layer. A has weight s on its diagonal. ω is computed on edges only. The
+    MLP has dropout before both linear maps; that of the published code has it between them.
 
     Training has two phases: the MLP alone (:meth:`pretraining`), then both with the sum of their
     losses (:meth:`training_loss`), which also updates H. Predictions need no labels, so the model

@@ -23,9 +23,9 @@ class GCN(NodeModel):
     .. math:: X^{(l+1)} = \mathrm{ReLU}\big(\hat A\,X^{(l)} W^{(l)} + b^{(l)}\big), \qquad
               \hat A = D^{-1/2}(A + I)D^{-1/2}
 
-    without ReLU in the last layer, and with dropout before every layer. Computes the same as a
-    stack of :class:`torch_geometric.nn.GCNConv`, but the operator is built once and the features
-    may be sparse.
+    without ReLU in the last layer, and with dropout before every layer. On graphs without
+    self-loops, it computes the same as a stack of :class:`torch_geometric.nn.GCNConv`, but the
+    operator is built once and the features may be sparse.
 
     Args:
         in_channels (int): number of features.

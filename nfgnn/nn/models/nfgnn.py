@@ -132,8 +132,8 @@ class ScalableNFGNN(Scalable):
 
 def check_rowwise(gate: str) -> None:
     """Refuse a gate that needs the graph."""
-    form = find_gate(gate)
-    if form is not None and not form.rowwise:
+    gate_class = find_gate(gate)
+    if gate_class is not None and not gate_class.rowwise:
         rowwise = ", ".join(name for name, other in GATES.items() if other.rowwise)
         raise ValueError(
             f"gate '{gate}' needs the graph, but a scalable model only sees rows: choose {rowwise}"

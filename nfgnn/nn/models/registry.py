@@ -38,7 +38,7 @@ def register_model(
     with defaults, which are its hyper-parameters.
 
     Args:
-        title, year, complexity, mini_batch: of :class:`ModelEntry`.
+        title, year, complexity, mini_batch: see :class:`ModelEntry`.
     """
 
     def register(model: M) -> M:

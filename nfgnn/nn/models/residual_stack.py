@@ -53,8 +53,8 @@ class ResidualBlock(nn.Module):
     \mathrm{norm}(h))))\, W + b'\big)`.
 
     Args:
-        conv: its ``forward(x, edge_index, edge_weight, batch)`` returns ``[n, channels]``, without
-            a bias.
+        conv: a module with ``reset_parameters``, whose
+            ``forward(x, edge_index, edge_weight, batch)`` returns ``[n, channels]`` without a bias.
         channels: width of the network.
         norm: see :class:`ResidualStack`.
     """
@@ -109,6 +109,7 @@ def _compute_block(
     branch = linear([hidden], block.weight)
     if next_norm is None:
         return residual_add(h, branch, block.out_bias, drop, 2 * number + 1), None
+    assert block.out_bias is not None  # Only blocks with batch normalisation have none.
     return residual_norm(h, branch, block.out_bias, *next_norm, drop, 2 * number + 1)
 
 
@@ -120,8 +121,8 @@ class ResidualStack(NodeModel):
         h ← h + f_l\big(\mathrm{norm}_l(h)\big), \qquad
         Z = \mathrm{norm}(h)\, W_{out} + b_{out}
 
-    A subclass says which convolutions its blocks have. The residual stream h is float32 in every
-    precision.
+    A subclass defines the convolutions of its blocks. The residual stream h is at least float32 in
+    every precision. With batch normalisation, the blocks have no bias b'.
 
     For a batch of graphs, pass ``batch``, the graph of every node, as the fourth argument or by
     keyword. The gates ``"agreement"``, ``"attention"`` and ``"cluster"`` of :class:`NFNet` need it;
