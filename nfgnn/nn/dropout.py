@@ -4,22 +4,23 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, strided
+from torch import Tensor
 from torch.autograd import Function
 
-from nfgnn.spectral import CSR, fast_apply, transforming
+from nfgnn.nn.features import Features, as_csr, is_dense
+from nfgnn.spectral import fast_apply, transforming
 
 Rate = float | Tensor
 """A dropout rate: a number, or under ``vmap`` a scalar tensor that may differ between runs."""
 
 
-def dropout(x: Tensor | CSR, p: Rate, training: bool) -> Tensor | CSR:
+def dropout(x: Features, p: Rate, training: bool) -> Features:
     """Apply dropout. In a sparse matrix only the stored values are dropped, the others are zero."""
     if not training or _is_zero(p):
         return x
-    if isinstance(x, Tensor) and x.layout == strided:
+    if is_dense(x):
         return dropout_dense(x, p, training)
-    matrix = x if isinstance(x, CSR) else CSR.from_tensor(x)
+    matrix = as_csr(x)
     return matrix.with_values(dropout_dense(matrix.values, p, training))
 
 

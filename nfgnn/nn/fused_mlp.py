@@ -17,20 +17,21 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import torch
-from torch import Tensor, strided
+from torch import Tensor
 from torch.autograd import Function
 
 from nfgnn.nn.dropout import Rate
-from nfgnn.spectral import CSR, fast_apply, join_runs, triton_supports
+from nfgnn.nn.features import Features, is_dense
+from nfgnn.spectral import fast_apply, join_runs, triton_supports
 
 
-def can_fuse(x: Tensor | CSR, layers: Sequence[Any], rate: Rate) -> TypeGuard[Tensor]:
+def can_fuse(x: Features, layers: Sequence[Any], rate: Rate) -> TypeGuard[Tensor]:
     """Return whether the kernels serve these layers.
 
     They take dense features in float32 on a GPU, two layers with dropout, and few channels. With
     many features the matrix product dominates, and that of torch is as good.
     """
-    if len(layers) != 2 or isinstance(x, CSR) or x.layout != strided:
+    if len(layers) != 2 or not is_dense(x):
         return False
     if not triton_supports(x) or x.requires_grad or not x.is_contiguous():
         return False

@@ -1,8 +1,8 @@
 """A linear map of dense or sparse features."""
 
-from torch import Tensor, nn, strided
+from torch import Tensor, nn
 
-from nfgnn.spectral import CSR
+from nfgnn.nn.features import Features, as_csr, is_dense
 
 
 class Linear(nn.Linear):
@@ -13,9 +13,8 @@ class Linear(nn.Linear):
         # Stored column by column, because the sparse product reads the transpose.
         self.weight = nn.Parameter(self.weight.detach().T.contiguous().T)
 
-    def forward(self, input: Tensor | CSR) -> Tensor:
-        if isinstance(input, Tensor) and input.layout == strided:
+    def forward(self, input: Features) -> Tensor:
+        if is_dense(input):
             return super().forward(input)
-        matrix = input if isinstance(input, CSR) else CSR.from_tensor(input)
-        output = matrix @ self.weight.T
+        output = as_csr(input) @ self.weight.T
         return output if self.bias is None else output + self.bias

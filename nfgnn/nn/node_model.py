@@ -7,10 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nfgnn.errors import UserError
-from nfgnn.spectral import CSR
-
-Features = Tensor | CSR
-"""Node features, dense or sparse."""
+from nfgnn.nn.features import Features
 
 
 class NodeModel(nn.Module):

@@ -41,7 +41,7 @@ def winner(model: str, number: int = 0) -> Winner:
     chosen = candidate(model, number)
     cell = Cell(COLUMN, model, "val_roc_auc")
     return Winner(
-        cell, chosen, 24, (record(chosen.final_config, 0), record(chosen.final_config, 1))
+        cell, chosen, 24, 12, (record(chosen.final_config, 0), record(chosen.final_config, 1))
     )
 
 
@@ -68,12 +68,12 @@ def test_a_graph_that_is_not_registered_has_no_preset(tmp_path: Path) -> None:
     path = tmp_path / "modern.toml"
     other = winner("MLP")
     cell = Cell(Column("graphs/mine.npz", "public"), "MLP", "val_roc_auc")
-    write_modern_presets([Winner(cell, other.candidate, 2, other.runs)], path)
+    write_modern_presets([Winner(cell, other.candidate, 2, 2, other.runs)], path)
     assert tomllib.loads(path.read_text()) == {}
 
 
 def test_summary_has_validation_and_test_scores() -> None:
-    row = "| MLP | minesweeper (public) | 24 | 2 | 90.00 | 80.00 | `"
+    row = "| MLP | minesweeper (public) | 24 | 12 | 2 | 90.00 | 80.00 | `"
     assert row in modern_summary([winner("MLP")])
 
 
@@ -102,7 +102,7 @@ def test_runs_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     use(path, monkeypatch)
     assert make_plan("modern", ["minesweeper"], ["MLP"]).configs["MLP", COLUMN] == good.final_config
     summary = (results / "modern-search.md").read_text()
-    assert "| MLP | minesweeper (public) | 2 | 3 | 90.00 |" in summary
+    assert "| MLP | minesweeper (public) | 2 | 2 | 3 | 90.00 |" in summary
     # A better draw replaces this winner as soon as it has the runs of the table.
     better = candidate("MLP", 2)
     for seeds, expected in (([*FINALIST_SEEDS, 1000], good), (range(1000, 1010), better)):

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from nfgnn.nn.degree_feature import degree_feature
 from nfgnn.nn.gates.gate import Gate
 from nfgnn.spectral import ScaledLaplacian, at_least_float32, neighbourhood_means
 
@@ -60,31 +61,6 @@ class AgreementGate(Gate):
         norms = own.norm(dim=-1).clamp(min=1e-6) * others.norm(dim=-1).clamp(min=1e-6)
         cosines = (own * others).sum(-1) / norms
         # The cosine of X with itself is 1 for every node, so the degree takes its place.
-        degree = operator.degree.to(terms.dtype).log1p()
-        degree = standardised(degree, batch)
+        degree = degree_feature(operator, terms.dtype, batch)
         a = torch.cat([degree.expand(1, -1), cosines]).T
         return neighbourhood_means(a, operator, self.smoothing).transpose(0, 1).flatten(1)
-
-
-def standardised(values: Tensor, batch: Tensor | None) -> Tensor:
-    """Subtract the mean and divide by the deviation, over all nodes or within every graph.
-
-    Values that do not vary become zero: what is left of them is rounding error.
-    """
-    mean: Tensor
-    if batch is None:
-        mean = values.mean()
-        deviation = values.std(unbiased=False)
-    else:
-        mean = _graph_means(values, batch)
-        deviation = _graph_means((values - mean).square(), batch).sqrt()
-    varies = deviation > 1e-5
-    return (values - mean) / deviation.clamp(min=1e-6) * varies
-
-
-def _graph_means(values: Tensor, batch: Tensor) -> Tensor:
-    """Return the mean over its graph for every node, ``[n]``."""
-    # There are at most as many graphs as nodes. Counting them would wait for the device.
-    total = torch.zeros_like(values).index_add(0, batch, values)
-    count = torch.zeros_like(values).index_add(0, batch, torch.ones_like(values))
-    return (total / count.clamp(min=1)).index_select(0, batch)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from nfgnn.nn.gates.agreement_gate import standardised
+from nfgnn.nn.degree_feature import degree_feature
 from nfgnn.nn.head_gates.head_gate import HeadGate
 from nfgnn.spectral import ScaledLaplacian, at_least_float32, neighbourhood_means
 
@@ -67,7 +67,7 @@ def agreement(
     for other in others:
         norms = own.norm(dim=-1).clamp(min=1e-6) * other.norm(dim=-1).clamp(min=1e-6)
         cosines.append((own * other).sum(-1) / norms)
-    degree = standardised(operator.degree.to(own.dtype).log1p(), batch)
+    degree = degree_feature(operator, own.dtype, batch)
     a = torch.cat([_column_of(degree, own), *cosines], dim=-1)
     return neighbourhood_means(a, operator, _SMOOTHING).transpose(0, 1).flatten(1)
 

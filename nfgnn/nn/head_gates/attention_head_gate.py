@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from nfgnn.nn.gates.agreement_gate import standardised
+from nfgnn.nn.degree_feature import degree_feature
 from nfgnn.nn.head_gates.head_gate import HeadGate
 from nfgnn.spectral import ScaledLaplacian, sum_precision
 
@@ -44,8 +44,8 @@ class AttentionHeadGate(HeadGate):
     ) -> Tensor:
         """"""
         x = terms[0]
-        degree = operator.degree.to(sum_precision(x)).log1p()
-        column = standardised(degree, batch).to(x.dtype)[:, None].expand_as(x[:, :1])
+        degree = degree_feature(operator, sum_precision(x), batch)
+        column = degree.to(x.dtype)[:, None].expand_as(x[:, :1])
         query = self._by_head(self.query(torch.cat([x, column], dim=-1)))
         scores = []
         for term in terms:

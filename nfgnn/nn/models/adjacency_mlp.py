@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from nfgnn.nn.adjacency_features import adjacency_features
 from nfgnn.nn.dropout import dropout
+from nfgnn.nn.features import Features
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
-from nfgnn.nn.node_model import Features
 
 LINK_CHOICES = ("none", "raw", "row", "scores")
 """Values of the setting ``link``; ``"none"`` is the plain :class:`MLP`."""

@@ -9,10 +9,11 @@ from torch_geometric.utils import add_self_loops, softmax
 
 from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout
+from nfgnn.nn.features import Features
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import Features, NodeModel, weighted_cross_entropy
+from nfgnn.nn.node_model import NodeModel, weighted_cross_entropy
 
 
 @register_model(

@@ -6,9 +6,10 @@ from torch import Tensor
 
 from nfgnn.nn.conv import PolynomialFilter
 from nfgnn.nn.dropout import dropout_dense
+from nfgnn.nn.features import Features
 from nfgnn.nn.models.adjacency_mlp import AdjacencyMLP
 from nfgnn.nn.models.mlp import MLP
-from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.nn.node_model import NodeModel
 
 
 class Decoupled(NodeModel):

@@ -5,12 +5,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nfgnn.nn.argument_checks import check_counts
+from nfgnn.nn.features import Features, as_csr, is_dense
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.nn.propagated_features import computed_once
-from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
+from nfgnn.spectral import ScaledLaplacian, scaled_laplacian
 
 
 @register_model(
@@ -87,7 +88,7 @@ class FSGNN(NodeModel):
         n = x.shape[0]
         plain = scaled_laplacian(edge_index, edge_weight, n)
         looped = scaled_laplacian(edge_index, edge_weight, n, self_loops=True)
-        if isinstance(x, Tensor) and x.layout == torch.strided:
+        if is_dense(x):
             hops = computed_once(
                 x, (plain, looped), self.K, lambda: _hops(x, plain, looped, self.K)
             )
@@ -104,10 +105,9 @@ class FSGNN(NodeModel):
         self, x: Features, plain: ScaledLaplacian, looped: ScaledLaplacian
     ) -> list[Tensor]:
         """Return the hops of sparse features after their linear maps."""
-        matrix = x if isinstance(x, CSR) else CSR.from_tensor(x)
         maps = self.linear_maps()
         weight = torch.cat([lin.weight for lin in maps])
-        own, *others = (matrix @ weight.T).chunk(len(maps), -1)
+        own, *others = (as_csr(x) @ weight.T).chunk(len(maps), -1)
         hops = [own]
         hops += _powers(others[: self.K], plain)
         hops += _powers(others[self.K :], looped)

@@ -3,9 +3,10 @@
 from torch import Tensor
 
 from nfgnn.nn.adjacency_features import adjacency_features
+from nfgnn.nn.features import Features
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.spectral import ScaledLaplacian
 
 

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from nfgnn.nn.adjacency_features import adjacency_features
 from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout_dense
+from nfgnn.nn.features import Features
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.spectral import ScaledLaplacian
 
 

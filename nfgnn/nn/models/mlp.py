@@ -10,10 +10,11 @@ from torch import Tensor, nn
 
 from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout
+from nfgnn.nn.features import Features
 from nfgnn.nn.fused_mlp import can_fuse, fused_mlp
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.nn.node_model import NodeModel
 
 
 @register_model("Multi-layer perceptron on the features alone", 1986, "O(nfh)", mini_batch=True)

@@ -6,13 +6,13 @@ from torch import Tensor, nn
 
 from nfgnn.nn.argument_checks import check_counts, check_heads, check_rates
 from nfgnn.nn.dropout import dropout_dense
+from nfgnn.nn.features import Features, as_csr, is_dense
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
-from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.nn.propagated_features import computed_once
 from nfgnn.spectral import (
-    CSR,
     Basis,
     ScaledLaplacian,
     polynomial_terms,
@@ -122,9 +122,8 @@ class PolyFormer(NodeModel):
 
     def _tokens(self, x: Features, operator: ScaledLaplacian) -> Tensor:
         """Return the tokens of all nodes, ``[K + 1, n, hidden_channels]``."""
-        if isinstance(x, CSR) or x.layout != torch.strided:
-            matrix = x if isinstance(x, CSR) else CSR.from_tensor(x)
-            scores = matrix @ self.lin.weight.T
+        if not is_dense(x):
+            scores = as_csr(x) @ self.lin.weight.T
             return polynomial_terms(scores, operator, self.basis, self.K) + self.lin.bias
         terms = computed_once(
             x,

@@ -11,8 +11,9 @@ from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.batch_norm import RunningStatistics, batch_norm
 from nfgnn.nn.conv import SpectralConv
 from nfgnn.nn.dropout import Rate, dropout
+from nfgnn.nn.features import Features, as_csr, is_dense
 from nfgnn.nn.linear import Linear
-from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.nn.residual_block import (
     DropoutStream,
     activate,
@@ -21,7 +22,7 @@ from nfgnn.nn.residual_block import (
     residual_norm,
 )
 from nfgnn.nn.terms_linear import linear
-from nfgnn.spectral import CSR, at_least_float32
+from nfgnn.spectral import at_least_float32
 
 JUMPING = ("last", "mean")
 NORMS = ("layer", "batch", "none")
@@ -248,8 +249,8 @@ class ResidualStack(NodeModel):
     def _project(self, x: Features) -> Tensor:
         """Return X W_in, in the precision of the weights."""
         weight = self.lin_in.weight
-        if isinstance(x, Tensor) and x.layout == torch.strided:
+        if is_dense(x):
             constant = not x.requires_grad
             return linear([x.to(weight.dtype)], weight.T[None], constant)
-        matrix = x if isinstance(x, CSR) else CSR.from_tensor(x)
+        matrix = as_csr(x)
         return (matrix @ weight.T.to(matrix.values.dtype)).to(weight.dtype)

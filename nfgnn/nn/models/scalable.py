@@ -5,9 +5,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from nfgnn.nn.conv import PolynomialFilter
+from nfgnn.nn.features import Features, as_dense
 from nfgnn.nn.models.mlp import MLP
-from nfgnn.nn.node_model import Features, NodeModel
-from nfgnn.spectral import CSR, RowParts, polynomial_terms
+from nfgnn.nn.node_model import NodeModel
+from nfgnn.spectral import RowParts, polynomial_terms
 
 
 class Scalable(NodeModel):
@@ -58,7 +59,7 @@ class Scalable(NodeModel):
     def rows(self, x: Features, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Return the terms of every node as a row, ``[n, K + 1, in_channels]``."""
         # Sparse features are dense after the first product anyway.
-        dense = x.tensor.to_dense() if isinstance(x, CSR) else x.to_dense()
+        dense = as_dense(x)
         operator = self.prop.prepared_operator(dense, edge_index, edge_weight)
         return polynomial_terms(dense, operator, self.prop.basis, self.prop.K).transpose(0, 1)
 

@@ -11,14 +11,13 @@ from nfgnn.errors import UserError
 from nfgnn.nn.argument_checks import check_counts
 from nfgnn.nn.conv import NFConv
 from nfgnn.nn.dropout import dropout_dense
+from nfgnn.nn.features import Features, as_dense
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.nfgnn import check_rowwise
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.models.scalable import Scalable
-from nfgnn.nn.node_model import Features
 from nfgnn.nn.term_attention import TermAttention
 from nfgnn.spectral import (
-    CSR,
     Basis,
     LambdaMax,
     Response,
@@ -149,7 +148,7 @@ class ScalableNFNet(Scalable):
                 f"has {n}"
             )
         graph = scaled_laplacian(edge_index, edge_weight, n)
-        dense = x.tensor.to_dense() if isinstance(x, CSR) else x.to_dense()
+        dense = as_dense(x)
         parts = parts_of_graph(self.parts, dense, graph)
         return torch.cat([terms.flatten(1), parts.to(terms)], 1)
 

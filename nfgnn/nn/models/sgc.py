@@ -8,10 +8,11 @@ from torch import Tensor, nn
 from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.conv import PolyConv
 from nfgnn.nn.dropout import dropout
+from nfgnn.nn.features import Features
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.models.scalable import Scalable
-from nfgnn.nn.node_model import Features, NodeModel
+from nfgnn.nn.node_model import NodeModel
 from nfgnn.spectral import ScaledLaplacian
 
 

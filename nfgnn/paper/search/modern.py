@@ -91,6 +91,9 @@ class Winner:
     candidate: Candidate
     tried: int
     """Number of draws with results."""
+    compared: int
+    """Number of these with results on both splits of the first rounds, from which finalists are
+    chosen. On a large graph, only the better half is trained on the second split."""
     runs: tuple[Record, ...]
     """On the seeds of finalists, or on those of the last round."""
 
@@ -188,18 +191,23 @@ class ModernSearch:
         Those of the last round precede the others.
         """
         candidates = self.candidates(cell)
-        first = DRAW_SEEDS[:1]
-        tried = sum(1 for candidate in candidates if self.runs(cell, candidate.short_config, first))
+        tried = self._count(cell, DRAW_SEEDS[:1])
+        compared = self._count(cell, DRAW_SEEDS)
         found = []
         for candidate in candidates:
             runs = self.runs(cell, candidate.final_config, FINALIST_SEEDS)
             if self.is_small(cell):
                 runs = self.runs(cell, candidate.final_config, LAST_SEEDS) or runs
             if runs:
-                found.append(Winner(cell, candidate, tried, runs))
+                found.append(Winner(cell, candidate, tried, compared, runs))
         # The sort is stable, so the first draw wins among equal ones.
         found.sort(key=lambda winner: (-len(winner.runs), -round(winner.val_mean, 4)))
         return found
+
+    def _count(self, cell: Cell, seeds: Sequence[int]) -> int:
+        """Return the number of draws with runs on these seeds."""
+        configs = [candidate.short_config for candidate in self.candidates(cell)]
+        return sum(1 for config in configs if self.runs(cell, config, seeds))
 
     def last_finalists(self, cell: Cell) -> list[Candidate]:
         """Return the finalists that are trained on all splits of a small graph.

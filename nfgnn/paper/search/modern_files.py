@@ -134,7 +134,7 @@ def modern_summary(winners: Sequence[Winner]) -> str:
     for winner in winners:
         column = winner.cell.column
         cells = [winner.cell.model, f"{column.dataset} ({column.protocol})", str(winner.tried)]
-        cells += [str(len(winner.runs))]
+        cells += [str(winner.compared), str(len(winner.runs))]
         cells += [f"{winner.val_mean:.2f}", f"{winner.test_mean:.2f}"]
         settings = toml_values(winner.candidate.final_settings, ", ")
         lines.append(f"| {' | '.join(cells)} | `{settings}` |")
@@ -148,11 +148,13 @@ A draw is a configuration that was tried. It is trained with little patience on 
 trained on split 1. The best draws are trained with more patience on the splits 0 to 2, and on a
 smaller graph the best two of them on all ten splits. The winner has the best mean of the official
 metric on validation nodes. Models with fewer draws on a graph than the others were searched less
-there. "Splits" counts those of validation and test score. Test scores of the search runs, in %, are
-shown and selected nothing. `modern-search.parquet` holds all runs. `modern_spaces.toml` in
-`nfgnn/paper/search` holds the values of the first nine draws, and `modern_second_spaces.toml` those
-of further draws of the residual networks and the published settings that they start with. Further
-draws of other models are from the first file.
+there. "On both splits" counts the draws that were trained on the splits 0 and 1, from which the
+finalists are chosen; where a search was cut short, some are missing. "Splits" counts those of
+validation and test score. Test scores of the search runs, in %, are shown and selected nothing.
+`modern-search.parquet` holds all runs. `modern_spaces.toml` in `nfgnn/paper/search` holds the
+values of the first nine draws, and `modern_second_spaces.toml` those of further draws of the
+residual networks and the published settings that they start with. Further draws of other models are
+from the first file.
 
-| model | graph | draws | splits | validation | test | settings of the winner |
-|---|---|---:|---:|---:|---:|---|"""
+| model | graph | draws | on both splits | splits | validation | test | settings of the winner |
+|---|---|---:|---:|---:|---:|---:|---|"""
