@@ -50,14 +50,17 @@ def test_graphs_are_found_by_name_and_data_set() -> None:
         plan.find_graphs(["karate"])
 
 
+def _plain(number: float) -> str:
+    """Return a number without an exponent."""
+    return f"{number:.6f}".rstrip("0").rstrip(".") if number else "0"
+
+
 def test_the_page_states_the_same_plan() -> None:
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
-    values = {name: ", ".join(f"{v:.9g}" for v in given) for name, given in plan.NUMBERS.items()}
-    values["weight_decay"] = "0, 0.00005, 0.0005"
-    assert f"learning rate {values['lr']};" in page
-    assert f"weight decay {values['weight_decay']};" in page
-    assert f"dropout {values['dropout']}." in page
-    assert "layers. " in page
+    drawn = {**plan.STRUCTURES, **plan.NUMBERS}
+    for name, given in drawn.items():
+        shown = ", ".join(f"`{v}`" if isinstance(v, str) else _plain(v) for v in given)
+        assert f"| `{name}` | {shown} |" in page
     assert f"each of {', '.join(map(str, plan.LAYERS[:-1]))} and {plan.LAYERS[-1]} layers" in page
     epochs, patience = plan.TRAINING["epochs"], plan.TRAINING["patience"]
     assert f"at most {epochs} epochs with a patience of {patience}" in page
