@@ -64,7 +64,8 @@ def homophily(edge_index: Tensor, y: Tensor, isolated: str = "omit") -> dict[str
         local = local[~local.isnan()]
     edges = edges_between_classes(edge_index, y)
     share = edges / edges.sum()
-    edge = share.trace()
+    # A quotient of sums of whole numbers: the sum of the shares can exceed 1 by rounding.
+    edge = edges.trace() / edges.sum()
     chance = _agreement_by_chance(share)
     return {
         "node": float(local.mean()),

@@ -41,7 +41,9 @@ class Budget:
     runs_planned: int = 0
 
     def __post_init__(self) -> None:
-        if (self.seconds is None) == (self.runs is None):
+        if self.seconds is None and self.runs is None:
+            raise UserError("pass a time limit or a number of runs")
+        if self.seconds is not None and self.runs is not None:
             raise UserError("pass either a time limit or a number of runs, not both")
         if self.seconds is not None and not 1 <= self.seconds < math.inf:
             raise UserError(f"a time limit of {self.seconds:g} s is too short: use at least 1 s")

@@ -175,7 +175,9 @@ class AutoNodeClassifier:
                 the first graph is taken.
         """
         graph = single_graph(data)
-        time = None if self.time is None or self.max_runs else parse_duration(self.time)
+        time = None
+        if self.time is not None and self.max_runs is None:
+            time = parse_duration(self.time)
         with (
             tempfile.TemporaryDirectory(prefix="nfgnn-auto-") as folder,
             Progress("auto", quiet=not self.verbose) as progress,

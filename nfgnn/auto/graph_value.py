@@ -156,6 +156,10 @@ class ValidationPredictions:
         difference = values[0] - values[1] - correction
         differences = samples[0] - samples[1] - correction
         low, high = interval(differences)
+        if low == high and self.metric.greater_is_better:
+            # Both predict the same in all samples. The rule of three limits what is not seen.
+            low -= 3 / scored.count
+            high += 3 / scored.count
         defined = differences[~differences.isnan()]
         better = defined > 0 if self.metric.greater_is_better else defined < 0
         confidence = float(better.double().mean())

@@ -4,6 +4,7 @@ Every edge is written once. Values survive the round trip exactly, so a saved mo
 predictions.
 """
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from filecmp import cmpfiles
 from pathlib import Path
@@ -17,6 +18,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.data.labels import UNLABELLED
+from nfgnn.data.readers.node_ids import ids_as_array
 from nfgnn.data.synthetic import mixed_graph
 from nfgnn.errors import UserError
 from nfgnn.existing_output import output_file
@@ -106,10 +108,22 @@ def nodes_table(data: Data) -> pa.Table:
     if train_mask is not None and train_mask.dim() == 1:
         columns["split"] = _split_column(data)
     features = data.x.to_dense().t().contiguous().numpy()
-    titles = data.get("feature_names") or [f"x{i}" for i in range(len(features))]
-    for title, values in zip(titles, features):
-        columns[str(title)] = pa.array(values)
+    titles = data.get("feature_names") or []
+    if len(titles) != len(features):
+        titles = [f"x{i}" for i in range(len(features))]
+    for title, values in zip(titles, features, strict=True):
+        columns[_unused(str(title), columns)] = pa.array(values)
     return pa.table(columns)
+
+
+def _unused(title: str, taken: Collection[str]) -> str:
+    """Return the title of a feature, changed if another column has it."""
+    found = title
+    number = 1
+    while found in taken:
+        number += 1
+        found = f"{title}_{number}"
+    return found
 
 
 def edges_table(data: Data) -> pa.Table:
@@ -128,7 +142,7 @@ def _ids(data: Data) -> pa.Array:
     ids = data.get("node_ids")
     if ids is None:
         ids = np.arange(data.num_nodes)
-    return pa.array(ids)
+    return ids_as_array(ids)
 
 
 def _split_column(data: Data) -> pa.Array:
@@ -158,7 +172,7 @@ def _arrays(data: Data) -> dict[str, Any]:
     if data.get("feature_names"):
         arrays["feature_names"] = np.array(data.feature_names, dtype=str)
     if data.get("node_ids") is not None:
-        ids = np.asarray(data.node_ids)
+        ids = ids_as_array(data.node_ids).to_numpy(zero_copy_only=False)
         arrays["node_ids"] = ids.astype(str) if ids.dtype == object else ids
     return arrays
 

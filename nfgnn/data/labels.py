@@ -17,7 +17,7 @@ from nfgnn.errors import UserError
 UNLABELLED = -1
 # Not 01, +1, 1_0, 1e3 or ٣, which int() or float() accept.
 _INTEGER = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0+)?")
-MISSING = {"", "nan", "NaN", "NA", "N/A", "null", "None", "<NA>"}
+MISSING = {"", "nan", "NaN", "NA", "N/A", "n/a", "#N/A", "null", "NULL", "None", "<NA>"}
 
 
 def encode_labels(values: Any, where: str) -> tuple[np.ndarray, list[str]]:

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -203,6 +204,8 @@ def observed_part(data: Data) -> Data:
         out.x = data.x.to_sparse_coo().index_select(0, nodes).to_sparse_csr()
     for key in ("y", "train_mask", "val_mask", "test_mask"):
         out[key] = data[key][nodes]
+    if data.get("node_ids") is not None:
+        out.node_ids = np.asarray(data.node_ids)[nodes.numpy()]
     return out
 
 

@@ -103,3 +103,16 @@ def test_accuracy_by_interval_of_homophily() -> None:
     assert result.nodes.tolist() == [2, 0, 0, 2, 2]
     assert result.accuracy[[0, 3, 4]].tolist() == [0.5, 1, 0.5]
     assert result.accuracy[1:3].isnan().all()
+
+
+def test_homophily_of_edges_within_classes_is_exactly_one() -> None:
+    # The shares of these numbers of edges sum to 1.0000000000000002.
+    pairs = []
+    y: list[int] = []
+    for label, count in enumerate((83, 360, 26, 133, 109)):
+        first = len(y)
+        y += [label] * (count + 1)
+        pairs += [(first + i, first + i + 1) for i in range(count)]
+    measures = homophily(two_way(*pairs), torch.tensor(y))
+    assert measures["edge"] == 1
+    assert measures["adjusted"] == 1

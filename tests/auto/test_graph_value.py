@@ -194,14 +194,14 @@ def test_classes_are_told_apart_below_the_score_of_the_majority() -> None:
 
 
 def test_predicting_the_majority_for_every_node_is_nothing_learned() -> None:
-    scored = ScoredNodes((torch.arange(90),), ((torch.arange(90) < 30).long(),), 2)
-    rows = torch.tensor([0.8, 0.2]).expand(90, 2)
+    scored = ScoredNodes((torch.arange(180),), ((torch.arange(180) < 60).long(),), 2)
+    rows = torch.tensor([0.8, 0.2]).expand(180, 2)
     models = {"MLP": (FEATURES, [rows]), "GCN": (BOTH, [rows])}
-    value = graph_value(validation(models, scored), ring(90), scored.labels[0], ["no", "yes"])
+    value = graph_value(validation(models, scored), ring(180), scored.labels[0], ["no", "yes"])
     assert value.sentences == (
         "Nothing can be learned from these features and edges: the best model scores 66.7 %; "
-        "always predicting 'no' scores 66.7 % (accuracy on 90 validation nodes). The gain, "
-        "corrected for choosing the best of 2, is 0.0 points (95 % interval 0.0 to 0.0).",
+        "always predicting 'no' scores 66.7 % (accuracy on 180 validation nodes). The gain, "
+        "corrected for choosing the best of 2, is 0.0 points (95 % interval −1.7 to 1.7).",
     )
 
 
@@ -333,3 +333,13 @@ def test_too_few_nodes_for_a_verdict() -> None:
     value = graph_value(validation(models, scored), ring(40), y, ["no", "yes"])
     assert value.learnable.confidence < 0.9
     assert value.sentences[0].startswith("40 validation nodes are too few to tell")
+
+
+def test_equal_predictions_on_few_nodes_are_no_certain_tie() -> None:
+    y = labels(8)
+    same = predicted(y, 0.5, seed=0)
+    models = {"first": (FEATURES, [same]), "second": (BOTH, [same])}
+    compared = validation(models, one_split(8))
+    comparison = compared.compare(compared.entries[:1], compared.entries[1:])
+    assert comparison.difference == 0
+    assert (comparison.low, comparison.high) == (-3 / 8, 3 / 8)

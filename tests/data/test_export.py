@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -105,3 +106,31 @@ def test_a_template_is_not_written_over_files(tmp_path: Path) -> None:
         write_template("")
     with pytest.raises(UserError, match="csv, parquet, npz"):
         export_graph(mixed_graph(20), tmp_path, "xlsx")
+
+
+@pytest.mark.parametrize("file_format", ["csv", "npz"])
+@pytest.mark.parametrize("names", [[(0, 0), (0, 1), (1, 1)], ["a", 1, 2], [1, "1", 2]])
+def test_nodes_of_networkx_may_be_any_objects(
+    names: list[object], file_format: str, tmp_path: Path
+) -> None:
+    graph = nx.Graph()
+    for number, name in enumerate(names):
+        graph.add_node(name, label="xyx"[number], value=float(number))
+    nx.add_path(graph, names)
+    data = load_dataset(graph)
+    path = export_graph(data, tmp_path / f"graph.{file_format}", file_format)
+    loaded = load_dataset(path)
+    texts = list(map(str, names))
+    expected = texts if len(set(texts)) == 3 else ["0", "1", "2"]
+    assert list(map(str, loaded.node_ids)) == expected
+    assert torch.equal(loaded.x, data.x)
+    assert torch.equal(loaded.edge_index, data.edge_index)
+
+
+def test_features_with_the_names_of_other_columns_survive(tmp_path: Path) -> None:
+    data = load_dataset(mixed_graph(20, 2, num_features=3, seed=0))
+    data.feature_names = ["label", "v", "v"]
+    loaded = load_dataset(export_graph(data, tmp_path / "graph"))
+    assert loaded.feature_names == ["label_2", "v", "v_2"]
+    assert torch.equal(loaded.x, data.x)
+    assert torch.equal(loaded.y, data.y)

@@ -10,6 +10,7 @@ import torch
 from pyarrow import csv, parquet
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
+from torch_geometric.data import Data
 
 from nfgnn.data import TableEncoding, load_dataset
 from nfgnn.data.readers.feature_columns import MAX_CATEGORIES, EncodedTable, encode_table
@@ -203,3 +204,37 @@ def test_files_of_all_kinds_give_the_same_features(ending: str, tmp_path: Path) 
     assert any(note.startswith("encoded 3 columns: age") for note in data.notes)
     again = load_dataset(tmp_path, encoding=data.feature_encoding)
     assert torch.equal(again.x, data.x)
+
+
+@pytest.mark.parametrize("word", ["?", "None", "<NA>", "NULL", ""])
+def test_words_for_missing_values_do_not_change_the_type_of_a_column(
+    word: str, tmp_path: Path
+) -> None:
+    rows = ["id,label,born,active,size", "0,x,2023-01-01,true,1", "1,y,2024-05-30,false,2"]
+    rows += [f"2,x,{word},{word},{word}", "3,y,2024-05-31,true,4"]
+    (tmp_path / "nodes.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n2,3\n")
+    names = load_dataset(tmp_path).feature_names
+    assert names == ["born", "born missing", "active", "active missing", "size", "size missing"]
+
+
+@pytest.mark.parametrize(
+    ("values", "new"),
+    [
+        (("True", "False", "Unknown"), ("True", "False", "True")),
+        (("01", "XL", "XXL"), ("01", "01", "01")),
+    ],
+)
+def test_known_categories_of_a_new_table_are_read_as_text(
+    values: tuple[str, ...], new: tuple[str, ...], tmp_path: Path
+) -> None:
+    def graph(kinds: tuple[str, ...], encoding: TableEncoding | None = None) -> Data:
+        rows = [f"{i},{'xyx'[i]},{kind}" for i, kind in enumerate(kinds)]
+        (tmp_path / "nodes.csv").write_text("\n".join(["id,label,kind", *rows]) + "\n")
+        (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n")
+        return load_dataset(tmp_path, encoding=encoding)
+
+    known = graph(values)
+    loaded = graph(new, known.feature_encoding)
+    place = [values.index(kind) for kind in new]
+    assert torch.equal(loaded.x, known.x[place])

@@ -8,6 +8,7 @@ import torch
 from pyarrow import parquet
 
 from nfgnn.data import load_dataset, open_large
+from nfgnn.data.readers.tables import column_names
 from nfgnn.errors import UserError
 
 NODES = "id,label,a,b\nx,red,1,0.5\ny,blue,2,1.5\nz,,3,2.5\nw,red,4,3.5\n"
@@ -251,3 +252,15 @@ def test_a_long_name_of_a_column_is_shortened(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="a finite number is required") as caught:
         load_dataset(tmp_path)
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_delimiters_in_quoted_names_of_columns(delimiter: str, tmp_path: Path) -> None:
+    header = delimiter.join(["id", "label", '"income, EUR; net"'])
+    rows = [delimiter.join(row) for row in (("x", "a", "1.5"), ("y", "b", "2.5"))]
+    nodes = "\n".join([header, *rows]) + "\n"
+    path = folder(tmp_path, nodes, f"source{delimiter}target\nx{delimiter}y\n")
+    data = load_dataset(path)
+    assert data.feature_names == ["income, EUR; net"]
+    assert data.x.tolist() == [[1.5], [2.5]]
+    assert column_names(path / "nodes.csv") == ["id", "label", "income, EUR; net"]

@@ -38,6 +38,16 @@ def test_networkx_with_attributes() -> None:
     assert data.edge_weight.tolist() == [2, 1, 2, 1]
 
 
+def test_an_id_of_networkx_nodes_does_not_rewire_the_graph() -> None:
+    graph = nx.Graph()
+    for name, number in (("a", 2), ("b", 0), ("c", 1)):
+        graph.add_node(name, id=number, label="x" if number else "y", value=float(number))
+    graph.add_edge("a", "b")
+    data = load_dataset(graph)
+    assert data.edge_index.tolist() == [[0, 1], [1, 0]]
+    assert data.feature_names == ["value"]
+
+
 def test_networkx_with_vectors_and_given_labels() -> None:
     graph = nx.DiGraph([(0, 1), (1, 2)])
     nx.set_node_attributes(graph, {i: np.array([i, 1.0]) for i in range(3)}, "x")

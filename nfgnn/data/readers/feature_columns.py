@@ -24,16 +24,16 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from nfgnn.data.labels import MISSING
 from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import counted, few, quoted
 from nfgnn.data.problems import Problems
 from nfgnn.data.readers.columns import numbers, unfold_lists
+from nfgnn.data.readers.tables import MISSING_FEATURES
 from nfgnn.errors import UserError
 
 MAX_CATEGORIES = 50
 """Text columns with more different values must be declared as categorical."""
-_MISSING_TEXT = pa.array(sorted({*MISSING, "?"}))
+_MISSING_TEXT = pa.array(sorted(MISSING_FEATURES))
 _MICROSECONDS_PER_DAY = 86_400_000_000
 _BLOCK = 4096  # rows
 _OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")  # not read as a date
@@ -97,6 +97,11 @@ class TableEncoding:
     def feature_names(self) -> list[str]:
         """The names of all features, in their order."""
         return [name for column in self.columns for name in column.feature_names]
+
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """The columns whose values are compared with categories as text."""
+        return tuple(column.name for column in self.columns if column.kind == "category")
 
     def imputed(self) -> tuple[list[int], list[int]]:
         """Return the places of the features with gaps and of the features that mark the gaps."""

@@ -52,8 +52,9 @@ def read_graph_folder(
     """Read ``nodes`` and ``edges`` (CSV or Parquet) from a folder."""
     nodes = find_table(folder, "nodes")
     edges = find_table(folder, "edges")
+    known = () if encoding is None else encoding.text_columns
     return graph_from_tables(
-        read_table(nodes, (*columns.text, *columns.category_columns)),
+        read_table(nodes, (*columns.text, *columns.category_columns, *known)),
         read_table(edges, columns.text),
         columns,
         nodes.name,

@@ -17,7 +17,7 @@ from nfgnn.data.features import find_nonfinite, nonfinite_error
 from nfgnn.data.readers.columns import Columns, feature_matrix, numbers, optional, require
 from nfgnn.data.readers.feature_columns import TableEncoding, encode_table
 from nfgnn.data.readers.graph_tables import find_edges
-from nfgnn.data.readers.node_ids import NodeIds, comparable
+from nfgnn.data.readers.node_ids import NodeIds, comparable, ids_as_array
 from nfgnn.data.readers.tables import find_table, read_table
 from nfgnn.data.remote_graph import local_path
 from nfgnn.errors import UserError
@@ -48,7 +48,7 @@ class ExistingNodes:
         if ids is None:
             ids = np.arange(graph.num_nodes)
         # Ids are compared as text, because one source may have numbers and the other text.
-        texts = pc.cast(pa.array(ids), pa.string())
+        texts = pc.cast(ids_as_array(ids), pa.string())
 
         def find(wanted: Sequence[str]) -> np.ndarray:
             places = pc.index_in(pa.array(wanted, pa.string()), value_set=texts).fill_null(-1)
@@ -82,11 +82,12 @@ def load_new_nodes(folder: str | Path, graph: Data | ExistingNodes, **options: A
     place = local_path(folder)
     nodes_file = find_table(place, "nodes")
     edges_file = find_table(place, "edges")
-    nodes = read_table(nodes_file, (*columns.text, *columns.category_columns))
-    edges = read_table(edges_file, columns.text)
-    require(nodes.column_names, columns.id_column, nodes_file.name, "id")
     if isinstance(graph, Data):
         graph = ExistingNodes.of_graph(graph)
+    known = () if graph.feature_encoding is None else graph.feature_encoding.text_columns
+    nodes = read_table(nodes_file, (*columns.text, *columns.category_columns, *known))
+    edges = read_table(edges_file, columns.text)
+    require(nodes.column_names, columns.id_column, nodes_file.name, "id")
     new_ids = pc.cast(nodes[columns.id_column].combine_chunks(), pa.string())
     known_ids, known = _mentioned_nodes(edges, columns, graph, edges_file.name)
     _refuse_existing(graph, new_ids, columns.id_column, nodes_file.name)

@@ -1,5 +1,7 @@
 """Map node ids of any kind to 0 … n-1."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -120,3 +122,19 @@ def _refuse_missing(missing: pa.Array, name: str, file: str, rows_before: int) -
             f"{file}: row {rows_before + row + 1}, column {name!r}: the id is missing; every row "
             "needs an id."
         )
+
+
+def ids_as_array(ids: Any) -> pa.Array:
+    """Return the ids of a graph as a column: all numbers or all text, without repetition.
+
+    Nodes of NetworkX may be any objects. They are written as text, or as numbers of nodes if two of
+    them have the same text.
+    """
+    try:
+        array = pa.array(ids)
+    except pa.ArrowException:
+        array = None
+    if array is not None and not pa.types.is_nested(array.type):
+        return array
+    texts = [str(name) for name in ids]
+    return pa.array(texts if len(set(texts)) == len(texts) else range(len(texts)))

@@ -37,6 +37,8 @@ def from_networkx(
     table = {"id": pa.array(range(len(nodes)))}
     attributes = {key: None for _, values in graph.nodes(data=True) for key in values}
     for key in attributes:
+        if str(key) == "id":
+            continue  # Nodes are identified by their names; an id is no feature either.
         values = [graph.nodes[node].get(key) for node in nodes]
         table[str(key)] = _to_arrow(values, f"node attribute {key!r}")
     if "y" in table and columns.label_column not in table:

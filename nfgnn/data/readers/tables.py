@@ -4,6 +4,8 @@ Columns named in ``text`` are read from CSV as text, so that ids such as ``007``
 ``01`` keep their form. The header determines the delimiter: comma, semicolon or tab.
 """
 
+import csv as python_csv
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -13,11 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
+from nfgnn.data.labels import MISSING
 from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import few, first_line
 from nfgnn.errors import UserError, system_error
 
 ENDINGS = (".parquet", ".csv", ".tsv")
+MISSING_FEATURES = frozenset((*MISSING, "?"))
+"""Words that stand for a missing value in a column of features."""
+NULL_VALUES = sorted({*csv.ConvertOptions().null_values, *MISSING_FEATURES})
+"""The same for columns of numbers, dates, times and booleans, with the words that Arrow knows."""
 _HEADER_BYTES = 2**20  # longer header lines are cut off
 
 
@@ -145,8 +152,9 @@ def _csv_header(path: Path) -> tuple[list[str], str]:
         raise UserError(f"{path.name}: the file is empty; its first line must name the columns.")
     if "\0" in line:  # UTF-16 or UTF-32, which other checks would quote in full
         raise UserError(f"{path.name}: the first line is not UTF-8 text; save the file as UTF-8.")
-    delimiter = max(",;\t", key=line.count)
-    return line.split(delimiter), delimiter
+    # A delimiter inside quotes is a part of a name.
+    delimiter = max(",;\t", key=re.sub(r'"[^"]*"', "", line).count)
+    return next(python_csv.reader([line], delimiter=delimiter)), delimiter
 
 
 def _plain(cell: str) -> str:
@@ -158,7 +166,9 @@ def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
     header, delimiter = _csv_header(path)
     # Arrow knows a column by its cell in the header, blanks included.
     as_text = [cell for cell in header if _plain(cell) in text]
-    convert = csv.ConvertOptions(column_types=dict.fromkeys([*as_text, *text], pa.string()))
+    convert = csv.ConvertOptions(
+        column_types=dict.fromkeys([*as_text, *text], pa.string()), null_values=NULL_VALUES
+    )
     failure: pa.ArrowException | None = None
     # The third attempt is for its message: only this way of reading reports the row of an error.
     for threads, newlines in ((True, False), (False, True), (False, False)):
@@ -190,7 +200,9 @@ def _csv_batches(
         ),
         csv.ParseOptions(delimiter=delimiter),
         csv.ConvertOptions(
-            column_types=dict.fromkeys(text, pa.string()), include_columns=list(columns)
+            column_types=dict.fromkeys(text, pa.string()),
+            include_columns=list(columns),
+            null_values=NULL_VALUES,
         ),
     ) as reader:
         for batch in reader:
