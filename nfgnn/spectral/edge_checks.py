@@ -1,5 +1,6 @@
 """Checks of the tensors that describe the edges of a graph."""
 
+import math
 from typing import Literal, NoReturn
 
 import torch
@@ -39,13 +40,15 @@ def check_edges(
                 f"edge_weight must have one number per edge, [{shape[1]}], got "
                 f"{list(edge_weight.shape)}"
             )
+        if not bool(edge_weight.detach().isfinite().all()):
+            raise UserError("edge_weight holds NaN or infinite values: every weight is a number")
         if edge_weight.numel() and float(edge_weight.detach().min()) < 0:
             raise UserError(
                 "edge_weight must not be negative: the normalised Laplacian needs non-negative "
                 "degrees"
             )
-    if not isinstance(lambda_max, str) and lambda_max <= 0:
-        raise UserError(f"lambda_max must be positive, got {lambda_max}")
+    if not isinstance(lambda_max, str) and not 0 < lambda_max < math.inf:
+        raise UserError(f'lambda_max must be a positive number or "estimate", got {lambda_max!r}')
 
 
 def mirrored_keys(key: Tensor, n: int) -> Tensor:

@@ -285,7 +285,8 @@ def _entries(
             return distinct, None
         distinct, counts = torch.unique(key, return_counts=True)
         return distinct, counts.double()
-    index, weight = coalesce(edge_index, edge_weight.detach().double(), num_nodes=n)
+    # Keys of large graphs exceed int32.
+    index, weight = coalesce(edge_index.long(), edge_weight.detach().double(), num_nodes=n)
     return index[0] * n + index[1], None if bool((weight == 1).all()) else weight
 
 

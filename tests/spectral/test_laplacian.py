@@ -1,4 +1,5 @@
 import gc
+import math
 
 import pytest
 import torch
@@ -105,7 +106,10 @@ def test_it_works_inside_inference_mode() -> None:
         ([[0, 1], [1, 0]], [1.0, 2.0], 2, 2.0, "equal weight"),
         ([[0, 1], [1, 0]], [-1.0, -1.0], 2, 2.0, "must not be negative"),
         ([[0, 5], [5, 0]], None, 3, 2.0, "outside of 0…2"),
-        ([[0, 1], [1, 0]], None, 2, 0.0, "lambda_max must be positive"),
+        ([[0, 1], [1, 0]], [math.nan, math.nan], 2, 2.0, "NaN or infinite"),
+        ([[0, 1], [1, 0]], [math.inf, math.inf], 2, 2.0, "NaN or infinite"),
+        ([[0, 1], [1, 0]], None, 2, 0.0, "lambda_max must be a positive number"),
+        ([[0, 1], [1, 0]], None, 2, math.nan, "lambda_max must be a positive number"),
     ],
 )
 def test_graphs_without_a_spectrum_are_refused(edges, weight, n, lambda_max, message) -> None:
@@ -114,14 +118,14 @@ def test_graphs_without_a_spectrum_are_refused(edges, weight, n, lambda_max, mes
         scaled_laplacian(torch.tensor(edges), weight, n, lambda_max=lambda_max)
 
 
-def test_the_operator_of_a_graph_in_32_bits() -> None:
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_the_operator_of_a_graph_in_32_bits(has_weights: bool) -> None:
     """Places of entries are numbered up to n², which 32 bits do not hold."""
     n = 70_000
     chain = torch.stack([torch.arange(n - 1), torch.arange(1, n)])
     edge_index = torch.cat([chain, chain.flip(0)], 1)
-    wide, narrow = (
-        scaled_laplacian(edge_index, num_nodes=n),
-        scaled_laplacian(edge_index.int(), num_nodes=n),
-    )
+    weight = weighted(edge_index) if has_weights else None
+    wide = scaled_laplacian(edge_index, weight, n)
+    narrow = scaled_laplacian(edge_index.int(), weight, n)
     for name in ("indptr", "indices", "scale"):
         assert torch.equal(getattr(wide, name), getattr(narrow, name))

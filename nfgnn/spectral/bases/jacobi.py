@@ -53,10 +53,15 @@ class Jacobi(Basis):
         return torch.tensor(rows[:K], dtype=torch.float64).reshape(K, 3)
 
     def __str__(self) -> str:
-        return f"jacobi({self.a:g}, {self.b:g})"
+        return f"jacobi({_exact(self.a)}, {_exact(self.b)})"
 
     def __repr__(self) -> str:
-        return f"Jacobi(a={self.a:g}, b={self.b:g})"
+        return f"Jacobi(a={_exact(self.a)}, b={_exact(self.b)})"
+
+
+def _exact(number: float) -> str:
+    """Return a number as the shortest text that stands for it."""
+    return repr(number).removesuffix(".0")
 
 
 class Legendre(Jacobi):
