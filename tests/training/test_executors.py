@@ -76,6 +76,21 @@ def test_a_pool_reports_epochs_of_its_workers(tmp_path: Path) -> None:
     assert epochs
 
 
+def test_an_error_while_workers_report_ends_the_pool() -> None:
+    """Workers fill the pipe of events, which nobody reads after the error."""
+
+    class Stops(ProcessPool):
+        def run(self, batches, work, on_epoch):
+            def stop(batch, history):
+                raise RuntimeError("stopped by the callback")
+
+            yield from super().run(batches, work, stop)
+
+    endless = specs(seeds=range(4), epochs=100_000, patience=100_000)
+    with pytest.raises(RuntimeError, match="stopped by the callback"):
+        execute(endless, InMemory(), Stops(2), QUIET, "cpu")
+
+
 def test_failures_are_returned_and_do_not_stop_other_runs() -> None:
     results = InMemory()
     runs = [*specs(lr=1e38, weight_decay=1e38, seeds=range(1)), *specs(seeds=range(1))]

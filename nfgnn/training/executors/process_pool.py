@@ -122,7 +122,18 @@ def _run_in_pool(
                 "a worker process died, possibly out of memory: try fewer --workers"
             ) from None
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            if futures:
+                # After an error nobody reads the events, so workers that report them would wait for
+                # ever.
+                kill_workers(pool)
+
+
+def kill_workers(pool: ProcessPoolExecutor) -> None:
+    """Do as ``kill_workers`` of Python 3.14. Waiting for workers to clean up takes seconds."""
+    workers = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.kill()
 
 
 def _work(packed: bytes) -> list[Any | Failure]:

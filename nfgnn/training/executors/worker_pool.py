@@ -16,6 +16,7 @@ from nfgnn.training.executors.graph_pickle import dumps_without_graphs, loads_wi
 from nfgnn.training.executors.in_process import InProcess
 from nfgnn.training.executors.process_pool import (
     EVENT_SECONDS,
+    kill_workers,
     send_event,
     start_worker,
     worker_context,
@@ -161,7 +162,7 @@ class _Workers:
             self.started = started
             is_stopped = self._is_stopped
         if is_stopped:
-            _kill(pool)
+            kill_workers(pool)
 
     def submit(self, packed: bytes) -> "Future[list[Any | Failure]]":
         """Run a batch in a worker that is free."""
@@ -179,15 +180,7 @@ class _Workers:
             self._is_stopped = True
             pool = self._pool
         if pool is not None:
-            _kill(pool)
-
-
-def _kill(pool: ProcessPoolExecutor) -> None:
-    """Do as ``kill_workers`` of Python 3.14. Waiting for workers to clean up takes seconds."""
-    workers = list((pool._processes or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for worker in workers:
-        worker.kill()
+            kill_workers(pool)
 
 
 def _start(events: "SimpleQueue[tuple[int, History]]", graph: bytes) -> None:
