@@ -259,6 +259,7 @@ class NodeClassifier:
 
     def prepare_fit(self, data: Data) -> None:
         """Resolve the configuration, fit the scaling and build a model with fresh weights."""
+        self._fitted = False
         missing = [name for name in ("train_mask", "val_mask") if data.get(name) is None]
         if missing:
             raise UserError(
@@ -297,6 +298,7 @@ class NodeClassifier:
         history.restarts = restart
         history.dead = is_dead(history, data, self.config_.training)
         self.history_ = history
+        self._fitted = True
 
     @contextmanager
     def random_state(self) -> Iterator[None]:
@@ -326,6 +328,7 @@ class NodeClassifier:
         return shares
 
     def _probabilities(self, data: Data) -> Tensor:
+        data = self._aligned(data)
         model = self._checked_model(data)
         if inputs.is_row_model(model):
             return self._map_rows(model, data, lambda rows: model.forward_rows(rows).softmax(-1))
@@ -368,6 +371,7 @@ class NodeClassifier:
 
         They are given in the basis of ``model_.prop``.
         """
+        data = self._aligned(data)
         model = self._checked_model(data)
         if inputs.is_row_model(model):
             return self._map_rows(model, data, model.row_coefficients)
@@ -430,7 +434,7 @@ class NodeClassifier:
         description = {
             **MARKER,
             "config": self.config_.to_dict(),
-            "seed": self.seed,
+            "seed": int(self.seed),
             "scaling": self.scaling_.how,
             "num_features": self.num_features_,
             "num_classes": self.num_classes_,
@@ -453,7 +457,7 @@ class NodeClassifier:
         tensors = read_weights(folder / "weights.safetensors")
         try:
             config = RunConfig.from_dict(description["config"])
-            self = cls(config.model, preset="none", seed=description["seed"], device=device)
+            self = cls.from_config(config, description["seed"], device)
             self.config_ = config
             self.history_ = History()
             self.class_names_ = description["class_names"]
@@ -479,6 +483,7 @@ class NodeClassifier:
             with CheckedAllocation(at_most_twice(state)):
                 self._build(*sizes)
             self.model_.load_state_dict(state)
+            self._fitted = True
         except UnknownPluginError as error:
             raise UserError(
                 f"{folder}: this model uses the {error.kind} '{error.name}', which is not part of "
@@ -498,7 +503,6 @@ class NodeClassifier:
         self.num_nodes_ = num_nodes
         model = self.config_.build(num_features, num_classes, num_nodes)
         self.model_ = model.to(resolve_device(self.device))
-        self._fitted = True
 
     def _check_fitted(self) -> None:
         if not self._fitted:
@@ -518,6 +522,16 @@ class NodeClassifier:
                 copy[key] = data[key]
         return copy.to(resolve_device(device or self.device))
 
+    def _aligned(self, data: Data) -> Data:
+        """Return the graph with its features in the order of training, if they have names."""
+        self._check_fitted()
+        if self.feature_encoding_ not in (None, data.get("feature_encoding")):
+            raise UserError(
+                "the columns of this table are not encoded as those that the model was trained on: "
+                "load it with load_dataset(…, encoding=classifier.feature_encoding_)"
+            )
+        return inputs.align_features(data, self.feature_names_)
+
     def _checked_model(self, data: Data) -> NodeModel:
         """Return the model, unless it is not fitted or the graph has other features."""
         self._check_fitted()
@@ -527,12 +541,7 @@ class NodeClassifier:
                 f"{store.origin} is a store, which holds terms and no edges, but "
                 f"{self.config_.model} needs the graph: pass the graph itself"
             )
-        if self.feature_encoding_ not in (None, data.get("feature_encoding")):
-            raise UserError(
-                "the columns of this table are not encoded as those that the model was trained on: "
-                "load it with load_dataset(…, encoding=classifier.feature_encoding_)"
-            )
-        features, _, _ = inputs.sizes(data)
+        features = data.num_features if store is None else store.manifest.num_features
         if features != self.num_features_:
             name = data.get("path") or data.get("name") or "the graph"
             raise UserError(

@@ -4,6 +4,7 @@
 that both kinds pass through the same functions.
 """
 
+import copy
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -103,6 +104,27 @@ def _no_unobserved_nodes(store: Store) -> UserError:
         f"the terms in {store.origin} were computed from the whole graph, so none of its nodes is "
         "unobserved: train on the graph itself for the inductive protocol"
     )
+
+
+def align_features(data: Data, trained: list[str] | None) -> Data:
+    """Return the graph with its features in the order of training, if both have feature names."""
+    names = data.get("feature_names")
+    if not trained or not names or names == trained:
+        return data
+    position = {name: i for i, name in enumerate(names)}
+    missing = [name for name in trained if name not in position]
+    if missing:
+        listed = ", ".join(missing[:5])
+        more = ", …" if len(missing) > 5 else ""
+        raise UserError(
+            f"{data.get('path') or 'the graph'} lacks {len(missing)} of the {len(trained)} "
+            f"features that the model was trained with: {listed}{more}; add these columns to the "
+            "table of nodes"
+        )
+    aligned = copy.copy(data)
+    aligned.x = data.x.to_dense()[:, [position[name] for name in trained]]
+    aligned.feature_names = trained
+    return aligned
 
 
 def sizes(data: Data) -> tuple[int, int, int]:
@@ -207,9 +229,12 @@ def row_source(model: Scalable, data: Data, scaling: FeatureScaling) -> RowSourc
     statistics = [tuple(v.flatten().tolist()) for v in scaling.tensors().values()]
     terms = (str(prop.basis), prop.K, prop.self_loops, prop.lambda_max)
     key = (scaling.how, *statistics, *terms, model.parts)
-    if key not in _term_rows:
-        _term_rows.clear()  # the terms are large: keep those of one setting
-        _term_rows[key] = TensorCache()
+    # A local name, because another thread may clear the dictionary.
+    cache = _term_rows.get(key)
+    if cache is None:
+        cache = TensorCache()
+        _term_rows.clear()  # The terms are large, so only those of one setting are kept.
+        _term_rows[key] = cache
     edge_index = data.edge_index
     edge_weight = data.get("edge_weight")
 
@@ -221,7 +246,7 @@ def row_source(model: Scalable, data: Data, scaling: FeatureScaling) -> RowSourc
             rows = model.rows(x, edge_index.to(device), weight)
         return MemoryRows(rows.cpu().contiguous())
 
-    return _term_rows[key].lookup((data.x, edge_index, edge_weight), None, compute)
+    return cache.lookup((data.x, edge_index, edge_weight), None, compute)
 
 
 def graph_parts(data: Data, num_parts: int) -> Tensor:

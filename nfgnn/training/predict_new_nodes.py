@@ -9,7 +9,7 @@ from nfgnn.errors import UserError
 from nfgnn.spectral import scaled_laplacian
 from nfgnn.store import NewNodes, parts_of_new_nodes, terms_of_new_nodes
 from nfgnn.training.classifier import NodeClassifier
-from nfgnn.training.inputs import is_row_model
+from nfgnn.training.inputs import align_features, is_row_model
 
 
 def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Tensor:
@@ -27,6 +27,8 @@ def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Ten
     """
     model = classifier.model_
     scaling = classifier.scaling_
+    graph = align_features(graph, classifier.feature_names_)
+    new = align_features(new, classifier.feature_names_)
     if not is_row_model(model):
         raise UserError(
             f"{classifier.config_.model} needs the whole graph: predict on the extended graph, or "

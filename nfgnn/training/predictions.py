@@ -1,6 +1,5 @@
 """Predictions as a table, written as CSV or Parquet."""
 
-import copy
 import csv
 from pathlib import Path
 from typing import Any
@@ -49,7 +48,6 @@ def prediction_table(
     import pyarrow as pa
 
     if extends is None and shares is None:
-        data = align_features(data, classifier.feature_names_)
         shares = classifier.predict_proba(data)
     elif extends is not None and isinstance(classifier, NodeClassifier):
         shares = predict_new_nodes(classifier, extends, data)
@@ -117,27 +115,6 @@ def _id_column(ids: Any) -> Any:
     except pa.ArrowException:
         # NetworkX allows ids of different types in one graph.
         return pa.array([str(name) for name in ids])
-
-
-def align_features(data: Data, trained: list[str] | None) -> Data:
-    """Return the graph with its features in the order of training, if both have feature names."""
-    names = data.get("feature_names")
-    if not trained or not names or names == trained:
-        return data
-    position = {name: i for i, name in enumerate(names)}
-    missing = [name for name in trained if name not in position]
-    if missing:
-        listed = ", ".join(missing[:5])
-        more = ", …" if len(missing) > 5 else ""
-        raise UserError(
-            f"{data.get('path') or 'the graph'} lacks {len(missing)} of the {len(trained)} "
-            f"features that the model was trained with: {listed}{more}; add these columns to the "
-            "table of nodes"
-        )
-    aligned = copy.copy(data)
-    aligned.x = data.x.to_dense()[:, [position[name] for name in trained]]
-    aligned.feature_names = trained
-    return aligned
 
 
 def write_table(table: Any, path: Path, overwrite: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -43,14 +44,35 @@ def score_nodes(predictor: Predictor, data: Data, mask: Tensor | None, metric: s
         mask = inputs.with_split(data, predictor.seed).get("test_mask")
     if mask is None:
         raise UserError("the graph has no test_mask: pass the nodes to score as mask")
-    nodes = mask & (data.y >= 0).cpu()
+    mask = torch.as_tensor(mask)
+    if mask.shape != data.y.shape or bool(((mask != 0) & (mask != 1)).any()):
+        raise UserError(
+            f"the mask must say of every node whether it is scored, [{data.y.shape[0]}], got the "
+            f"shape {list(mask.shape)}: pass booleans, not indices of nodes"
+        )
+    nodes = mask.bool().cpu() & (data.y >= 0).cpu()
     if not bool(nodes.any()):
         raise UserError("the mask contains no labelled node to score")
     probabilities = predictor.predict_proba(data)[nodes]
-    y = data.y[nodes].cpu()
+    y = _in_order_of_training(data, data.y[nodes].cpu(), predictor.class_names_)
     chosen = resolve_metric(metric, data)
     reason = chosen.undefined(count_classes(y, predictor.num_classes_))
     if reason is not None:
         raise UserError(f"the mask cannot be scored: {reason}")
     value = chosen.compute(probabilities, y, predictor.num_classes_)
     return value if chosen.greater_is_better else -value
+
+
+def _in_order_of_training(data: Data, y: Tensor, trained: list[str] | None) -> Tensor:
+    """Return labels with the numbers that their classes have in the model."""
+    names = data.get("class_names")
+    if not names or not trained or list(names) == list(trained):
+        return y
+    unknown = [names[c] for c in y.unique().tolist() if names[c] not in trained]
+    if unknown:
+        raise UserError(
+            f"the graph has the class {unknown[0]!r}, but the model was trained with "
+            f"{', '.join(map(str, trained))}: score nodes of these classes only"
+        )
+    number = torch.tensor([trained.index(name) if name in trained else -1 for name in names])
+    return number[y]

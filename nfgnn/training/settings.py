@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import date, time
 from typing import Any
 
+import numpy as np
+
 from nfgnn.data import SCALINGS
 from nfgnn.errors import UserError
 from nfgnn.training.metrics import AUTO, METRICS
@@ -218,6 +220,8 @@ def check_setting(name: str, value: Any, default: Any) -> Any:
         default: what the model has for it. It decides the type of settings that
             :data:`SETTINGS` does not declare, or that a model uses in another sense.
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     declared = SETTINGS.get(name)
     if declared is None or not _accepts(declared, default):
         declared = _declaration_like(default)

@@ -234,3 +234,80 @@ def test_running_statistics_are_saved(data: Data, tmp_path) -> None:
     assert len(means) == 3
     assert all(bool(mean.abs().sum() > 0) for mean in means)
     assert (clf.predict_proba(data) == again.predict_proba(data)).all()
+
+
+def named(data: Data) -> Data:
+    """Return a graph with names of features and classes."""
+    graph = data.clone()
+    graph.feature_names = [f"f{i}" for i in range(data.num_features)]
+    graph.class_names = ["a", "b", "c", "d"][: data.num_classes]
+    return graph
+
+
+def test_columns_and_classes_are_matched_by_name(data: Data) -> None:
+    graph = named(data)
+    classifier = NodeClassifier("NFGNN", K=2, epochs=20).fit(graph)
+    order = torch.randperm(graph.num_features, generator=torch.Generator().manual_seed(0))
+    other = graph.clone()
+    other.x = graph.x[:, order]
+    other.feature_names = [graph.feature_names[i] for i in order]
+    assert torch.equal(classifier.predict_proba(other), classifier.predict_proba(graph))
+    assert torch.equal(classifier.coefficients(other), classifier.coefficients(graph))
+    other.class_names = graph.class_names[::-1]
+    other.y = graph.num_classes - 1 - graph.y
+    assert classifier.score(other) == classifier.score(graph)
+    other.class_names = ["z", *other.class_names[1:]]
+    with pytest.raises(UserError, match="the graph has the class 'z'"):
+        classifier.score(other)
+
+
+def test_masks_may_be_numbers_but_not_indices(data: Data, fitted: NodeClassifier) -> None:
+    expected = fitted.score(data, data.test_mask)
+    assert fitted.score(data, data.test_mask.long()) == expected
+    assert fitted.score(data, data.test_mask.numpy()) == expected
+    for wrong in (torch.tensor([0, 1, 2]), torch.arange(data.num_nodes)):
+        with pytest.raises(UserError, match="booleans, not indices of nodes"):
+            fitted.score(data, wrong)
+
+
+def test_prediction_needs_no_classes(data: Data, fitted: NodeClassifier) -> None:
+    bare = Data(x=data.x, edge_index=data.edge_index)
+    assert torch.equal(fitted.predict_proba(bare), fitted.predict_proba(data))
+
+
+def test_a_loaded_classifier_has_its_settings(data: Data, fitted: NodeClassifier, tmp_path) -> None:
+    fitted.save(tmp_path / "model")
+    loaded = NodeClassifier.load(tmp_path / "model")
+    assert loaded.get_params()["K"] == 4
+    again = loaded.fit(data)
+    assert again.config_ == fitted.config_
+    assert torch.equal(again.predict_proba(data), fitted.predict_proba(data))
+
+
+def test_a_failed_fit_is_not_fitted(data: Data) -> None:
+    classifier = NodeClassifier("MLP", epochs=3).fit(data)
+    broken = data.clone()
+    broken.val_mask = torch.zeros_like(data.val_mask)
+    with pytest.raises(UserError):
+        classifier.fit(broken)
+    assert not classifier.__sklearn_is_fitted__()
+    with pytest.raises(UserError, match="not fitted"):
+        classifier.predict(data)
+
+
+def test_settings_may_be_numpy_scalars(data: Data, tmp_path) -> None:
+    settings = {"K": np.int64(2), "lr": np.float32(0.125), "epochs": np.int32(3)}
+    classifier = NodeClassifier("NFGNN", seed=np.int64(1), **settings).fit(data)
+    assert classifier.config_.hyper["K"] == 2
+    classifier.save(tmp_path / "model")
+    loaded = NodeClassifier.load(tmp_path / "model")
+    assert torch.equal(loaded.predict_proba(data), classifier.predict_proba(data))
+
+
+@pytest.mark.parametrize("basis", ["jacobi(0.3333333333333333, 0.1234567)", "jacobi(1, 0.5)"])
+def test_a_saved_basis_keeps_its_parameters(basis: str, data: Data, tmp_path) -> None:
+    classifier = NodeClassifier("PolyGNN", basis=basis, epochs=2).fit(data)
+    assert classifier.config_.settings()["basis"] == basis
+    classifier.save(tmp_path / "model")
+    loaded = NodeClassifier.load(tmp_path / "model")
+    assert torch.equal(loaded.predict_proba(data), classifier.predict_proba(data))
