@@ -1,0 +1,80 @@
+"""Lists of edges: what they hold, and that a graph is prepared once."""
+
+import gc
+
+import pytest
+import torch
+from torch import Tensor
+
+from nfgnn.nn import edge_list
+from nfgnn.nn.edge_list import edges_with_self_loops, normalised_edges
+
+N = 5
+
+
+@pytest.fixture
+def edge_index() -> Tensor:
+    """Return directed edges with a self-loop and a repeated edge; node 4 has no edges."""
+    return torch.tensor([[0, 1, 1, 2, 3, 3], [1, 2, 2, 2, 0, 1]])
+
+
+def dense(source: Tensor, target: Tensor, weight: Tensor) -> Tensor:
+    """Return the matrix that sums over the sources of every target."""
+    return torch.zeros(N, N, dtype=weight.dtype).index_put((target, source), weight, True)
+
+
+def test_every_node_has_one_self_loop(edge_index: Tensor) -> None:
+    edges = edges_with_self_loops(edge_index, N)
+    other = edge_index[:, edge_index[0] != edge_index[1]]
+    expected = dense(*other, torch.ones(other.shape[1])) + torch.eye(N)
+    assert torch.equal(dense(*edges, torch.ones(edges.source.numel())), expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_edges_are_normalised_by_the_roots_of_both_degrees(
+    edge_index: Tensor, weighted: bool
+) -> None:
+    weight = 1 + torch.rand(edge_index.shape[1]) if weighted else None
+    edges, norm = normalised_edges(edge_index, weight, N, torch.float64)
+    values = torch.ones(edge_index.shape[1]) if weight is None else weight
+    matrix = dense(*edge_index, values.double()).fill_diagonal_(0)
+    degree = matrix.sum(1)
+    root = torch.where(degree > 0, degree.rsqrt(), 0.0)
+    torch.testing.assert_close(dense(*edges, norm), root[:, None] * matrix * root)
+
+
+@pytest.mark.parametrize("heads", [(), (2,)])
+def test_weighted_sums_are_products_with_a_matrix(
+    edge_index: Tensor, heads: tuple[int, ...]
+) -> None:
+    edges = edges_with_self_loops(edge_index, N)
+    weight = torch.rand(edges.source.numel(), *heads)
+    x = torch.rand(N, *heads, 3)
+    out = edges.weighted_sums(weight, x)
+    if not heads:
+        torch.testing.assert_close(out, dense(*edges, weight) @ x)
+    for head in range(sum(heads)):
+        torch.testing.assert_close(out[:, head], dense(*edges, weight[:, head]) @ x[:, head])
+
+
+def test_a_deleted_graph_leaves_the_cache(edge_index: Tensor) -> None:
+    gc.collect()
+    before = len(edge_list._CACHE)
+    weight = torch.rand(edge_index.shape[1])
+    copy = edge_index.clone()
+    edges_with_self_loops(copy, N)
+    normalised_edges(copy, weight, N, torch.float32)
+    assert len(edge_list._CACHE) == before + 2
+    del copy
+    gc.collect()
+    assert len(edge_list._CACHE) == before
+
+
+def test_weights_that_require_a_gradient_are_not_cached(edge_index: Tensor) -> None:
+    weight = torch.rand(edge_index.shape[1], requires_grad=True)
+    with torch.no_grad():
+        normalised_edges(edge_index, weight, N, torch.float32)
+    for _ in range(2):
+        weight.grad = None
+        normalised_edges(edge_index, weight, N, torch.float32)[1].square().sum().backward()
+        assert weight.grad is not None
