@@ -11,9 +11,12 @@ from helpers.dense import adjacency, normalised
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric import nn as pyg
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.utils import remove_self_loops
 
 from nfgnn.errors import UserError
 from nfgnn.nn.models import find_model
+from nfgnn.nn.models.fagcn import _SignedAttention
 
 N, FEATURES, CLASSES = 30, 6, 3
 
@@ -60,16 +63,40 @@ def test_gcn_is_a_stack_of_gcn_conv(graph: tuple[Tensor, Tensor]) -> None:
     torch.testing.assert_close(model(x, edge_index, weight), hidden)
 
 
-def test_gat_is_a_stack_of_gat_conv(graph: tuple[Tensor, Tensor]) -> None:
+def directed(edge_index: Tensor) -> Tensor:
+    """Return a part of the edges, a self-loop and a repeated edge; node 0 has no edges."""
+    part = edge_index[:, ::3]
+    return torch.cat([part, torch.tensor([[4], [4]]), part[:, :1]], 1)
+
+
+def assert_same_gradients(
+    out: Tensor, expected: Tensor, ours: list[Tensor], theirs: list[Tensor]
+) -> None:
+    """Compare two outputs and their gradients, each for its own tensors."""
+    torch.testing.assert_close(out, expected)
+    factor = torch.randn_like(out)
+    found = torch.autograd.grad(out, ours, factor)
+    for a, b in zip(found, torch.autograd.grad(expected, theirs, factor), strict=True):
+        torch.testing.assert_close(a, b.reshape(a.shape))
+
+
+@pytest.mark.parametrize("is_directed", [False, True])
+def test_gat_is_a_stack_of_gat_conv(graph: tuple[Tensor, Tensor], is_directed: bool) -> None:
     x, edge_index = graph
+    x.requires_grad_()
+    if is_directed:
+        edge_index = directed(edge_index)
     model = baseline("GAT", out_heads=2)
     convs = pyg.GATConv(FEATURES, 8, heads=8), pyg.GATConv(64, CLASSES, heads=2, concat=False)
+    ours = [x]
+    theirs = [x]
     for conv, layer, bias in zip(convs, (model.first, model.last), (model.bias, model.out_bias)):
         copy({conv.lin.weight: layer.lin.weight, conv.bias: bias})
         copy({conv.att_src: layer.att_src, conv.att_dst: layer.att_dst})
-    torch.testing.assert_close(
-        model(x, edge_index), convs[1](F.elu(convs[0](x, edge_index)), edge_index)
-    )
+        ours += [layer.lin.weight, layer.att_src, layer.att_dst, bias]
+        theirs += [conv.lin.weight, conv.att_src, conv.att_dst, conv.bias]
+    expected = convs[1](F.elu(convs[0](x, edge_index)), edge_index)
+    assert_same_gradients(model(x, edge_index), expected, ours, theirs)
 
 
 @pytest.mark.parametrize("K", [0, 1, 2, 5])
@@ -113,15 +140,48 @@ def test_arma_is_a_stack_of_arma_conv(graph: tuple[Tensor, Tensor], K: int) -> N
     torch.testing.assert_close(model(x, edge_index), convs[1](convs[0](x, edge_index), edge_index))
 
 
-def test_fagcn_is_a_stack_of_fa_conv(graph: tuple[Tensor, Tensor]) -> None:
+@pytest.mark.parametrize("is_directed", [False, True])
+def test_fagcn_is_a_stack_of_fa_conv(graph: tuple[Tensor, Tensor], is_directed: bool) -> None:
     x, edge_index = graph
+    if is_directed:
+        edge_index = directed(edge_index)
+    x.requires_grad_()
+    weight = torch.rand(edge_index.shape[1], requires_grad=True)
     model = baseline("FAGCN", K=3, eps=0.4)
+    kept, norm = gcn_norm(*remove_self_loops(edge_index, weight), N, add_self_loops=False)
     hidden = first = F.relu(F.linear(x, model.lin1.weight, model.lin1.bias))
+    shared = [x, weight, model.lin1.weight, model.lin1.bias, model.lin2.weight]
+    ours = [*shared]
+    theirs = [*shared]
     for layer in model.convs:
-        conv = pyg.FAConv(32, eps=0.4, add_self_loops=False)
+        conv = pyg.FAConv(32, eps=0.4, normalize=False)
         copy({conv.att_l.weight: layer.att_l.weight, conv.att_r.weight: layer.att_r.weight})
-        hidden = conv(hidden, first, edge_index)
-    torch.testing.assert_close(model(x, edge_index), model.lin2(hidden))
+        ours += [layer.att_l.weight, layer.att_r.weight]
+        theirs += [conv.att_l.weight, conv.att_r.weight]
+        hidden = conv(hidden, first, kept, norm)
+    assert_same_gradients(model(x, edge_index, weight), model.lin2(hidden), ours, theirs)
+
+
+def test_fagcn_normalises_as_fa_conv(graph: tuple[Tensor, Tensor]) -> None:
+    x, edge_index = graph
+    model = baseline("FAGCN", K=1, eps=0.4)
+    first = F.relu(model.lin1(x))
+    conv = pyg.FAConv(32, eps=0.4, add_self_loops=False)
+    conv.load_state_dict(model.convs[0].state_dict())
+    torch.testing.assert_close(model(x, edge_index), model.lin2(conv(first, first, edge_index)))
+
+
+def test_layers_of_fagcn_start_as_those_of_pyg() -> None:
+    """The same seed gives the same weights, and leaves the generator in the same state."""
+    started = []
+    for make in (lambda: _SignedAttention(32, 0.3, 0.5), lambda: pyg.FAConv(32, 0.3, 0.5)):
+        torch.manual_seed(0)
+        layer = make()
+        started.append({**layer.state_dict(), "next draw": torch.rand(1)})
+    ours, theirs = started
+    assert list(ours) == list(theirs)
+    for name, value in ours.items():
+        torch.testing.assert_close(value, theirs[name])
 
 
 @pytest.mark.parametrize("name", ["GPRGNN", "APPNP"])

@@ -149,7 +149,9 @@ def test_autocast_computes_almost_the_same(name: str, data: Data) -> None:
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
 @pytest.mark.parametrize("train", [False, True])
-@pytest.mark.parametrize("name", ["NFNet", "ResidualGCN", "ResidualGAT", "NFGNN", "PolyFormer"])
+@pytest.mark.parametrize(
+    "name", ["NFNet", "ResidualGCN", "ResidualGAT", "NFGNN", "PolyFormer", "GAT", "FAGCN"]
+)
 def test_a_compiler_accepts_models(name: str, train: bool, data: Data) -> None:
     """Not in one graph: the compiler leaves out preparation and products where it must."""
     model = build(name).train(train)

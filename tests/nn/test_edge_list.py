@@ -1,6 +1,8 @@
 """Lists of edges: what they hold, and that a graph is prepared once."""
 
 import gc
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ from torch import Tensor
 
 from nfgnn.nn import edge_list
 from nfgnn.nn.edge_list import edges_with_self_loops, normalised_edges
+from nfgnn.nn.models import find_model
 
 N = 5
 
@@ -55,6 +58,45 @@ def test_weighted_sums_are_products_with_a_matrix(
         torch.testing.assert_close(out, dense(*edges, weight) @ x)
     for head in range(sum(heads)):
         torch.testing.assert_close(out[:, head], dense(*edges, weight[:, head]) @ x[:, head])
+
+
+def count_preparations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that grows by a name whenever edges are prepared."""
+    calls: list[str] = []
+
+    def count(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            calls.append(name)
+            return original(*args, **kwargs)
+
+        return counted
+
+    for name in ("add_remaining_self_loops", "remove_self_loops", "gcn_norm"):
+        monkeypatch.setattr(edge_list, name, count(name, getattr(edge_list, name)))
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [("GAT", ["add_remaining_self_loops"]), ("FAGCN", ["remove_self_loops", "gcn_norm"])],
+)
+def test_a_model_prepares_a_graph_once(
+    name: str, steps: list[str], edge_index: Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = count_preparations(monkeypatch)
+    torch.manual_seed(0)
+    model = find_model(name).model(3, 2).eval()
+    x = torch.rand(N, 3)
+    weight = torch.ones(edge_index.shape[1])
+    with torch.inference_mode():
+        before = model(x, edge_index, weight)
+    model(x, edge_index, weight).sum().backward()
+    assert calls == steps
+    edge_index[1, 0] = 4
+    after = model(x, edge_index, weight)
+    assert calls == 2 * steps
+    assert not torch.allclose(after, before)
+    torch.testing.assert_close(after, model(x, edge_index.clone(), weight))
 
 
 def test_a_deleted_graph_leaves_the_cache(edge_index: Tensor) -> None:

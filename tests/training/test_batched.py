@@ -10,6 +10,7 @@ from nfgnn.nn.models import MODELS
 from nfgnn.training import RunConfig, fit
 from nfgnn.training.batched import Member, bytes_per_run, fit_batched
 from nfgnn.training.run import fit_together
+from nfgnn.training.stacked_parameters import dropout_rates
 
 SHARING = sorted(name for name, entry in MODELS.items() if entry.model.batchable)
 
@@ -69,6 +70,14 @@ def test_members_equal_single_runs_to_eight_digits(graph: Data, name: str, spars
     compare(data, name, [{"epochs": 10}] * 3)
 
 
+@pytest.mark.parametrize("name", ["GCN", "FAGCN"])
+def test_members_share_edge_weights(graph: Data, name: str) -> None:
+    data = graph.clone()
+    value = torch.rand(data.num_nodes)
+    data.edge_weight = value[data.edge_index].sum(0)
+    compare(data, name, [{"epochs": 10}] * 3)
+
+
 @pytest.mark.parametrize(
     "own",
     [
@@ -117,14 +126,29 @@ def test_dropout_rates_may_differ(graph: Data) -> None:
     assert means[0] > 1.1 * means[2]
 
 
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [("GAT", {"", "first", "last"}), ("FAGCN", {"", "convs.0", "convs.1"})],
+)
+def test_rates_of_attention_are_found(name: str, places: set[str]) -> None:
+    model = RunConfig.resolve(name, {"dropout": 0.5}, None, None, "none").build(5, 2)
+    rates = dropout_rates([model, model], torch.device("cpu"))
+    assert rates.keys() == {f"{place}.dropout" for place in places}
+
+
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("name", ["NFGNN", "GCN"])
+@pytest.mark.parametrize("name", ["NFGNN", "GCN", "GAT", "FAGCN"])
 def test_every_run_draws_its_own_dropout(graph: Data, name: str, sparse: bool) -> None:
     """Runs with the same seed, split and rates still draw different dropout masks."""
     data = graph.clone()
     data.x = data.x.to_sparse_csr() if sparse else data.x
-    settings = {"dropout": 0.5} if name == "GCN" else {"dropout": 0.5, "filter_dropout": 0.0}
-    config = RunConfig.resolve(name, {"epochs": 1, "num_layers": 1, **settings}, None, None, "none")
+    settings = {
+        "NFGNN": {"num_layers": 1, "filter_dropout": 0.0},
+        "GCN": {"num_layers": 1},
+        "GAT": {},
+        "FAGCN": {},
+    }[name]
+    config = RunConfig.resolve(name, {"epochs": 1, "dropout": 0.5, **settings}, None, None, "none")
     members = []
     for _ in range(3):
         torch.manual_seed(0)

@@ -2,12 +2,10 @@
 
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.nn import FAConv
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
-from torch_geometric.utils import remove_self_loops
 
 from nfgnn.nn.argument_checks import check_counts, check_rates
-from nfgnn.nn.dropout import dropout
+from nfgnn.nn.dropout import dropout, dropout_dense
+from nfgnn.nn.edge_list import EdgeList, normalised_edges
 from nfgnn.nn.features import Features
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
@@ -27,7 +25,8 @@ class FAGCN(NodeModel):
         α^{(k)}_{ij} = \tanh\big(a_k^⊤ [H^{(k)}_i ‖ H^{(k)}_j]\big), \quad Z = W_2 H^{(K)} + b_2
 
     α > 0 keeps low frequencies (a node becomes similar to its neighbours), α < 0 high ones. The
-    sums are :class:`torch_geometric.nn.FAConv`, without self-loops as in the published code.
+    sums are those of :class:`torch_geometric.nn.FAConv`, without self-loops as in the published
+    code, but the graph is normalised once and the features may be sparse.
 
     Args:
         in_channels (int): number of features.
@@ -37,6 +36,8 @@ class FAGCN(NodeModel):
         eps (float): share ε of the first layer kept in every later one. (default: ``0.3``)
         dropout (float): dropout on the input, on the first layer and on α. (default: ``0.5``)
     """
+
+    batchable = True
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class FAGCN(NodeModel):
         self.lin1 = Linear(in_channels, hidden_channels)
         self.convs = nn.ModuleList()
         for _ in range(K):
-            self.convs.append(FAConv(hidden_channels, eps, dropout, normalize=False))
+            self.convs.append(_SignedAttention(hidden_channels, eps, dropout))
         self.lin2 = Linear(hidden_channels, out_channels)
         self.dropout = dropout
         self.reset_parameters()
@@ -64,23 +65,37 @@ class FAGCN(NodeModel):
             nn.init.xavier_normal_(lin.weight, gain=2**0.5)
             nn.init.zeros_(lin.bias)
         for conv in self.convs:
-            if isinstance(conv, FAConv):
+            if isinstance(conv, _SignedAttention):
                 conv.reset_parameters()
 
     def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """"""
-        dtype = self.lin1.weight.dtype
-        if edge_weight is not None:
-            edge_weight = edge_weight.to(dtype)
-        edge_index, edge_weight = remove_self_loops(edge_index.long(), edge_weight)
-        # Normalised once for all layers, which therefore have normalize=False.
-        edge_index, norm = gcn_norm(
-            edge_index, edge_weight, x.shape[0], add_self_loops=False, dtype=dtype
-        )
+        edges, norm = normalised_edges(edge_index, edge_weight, x.shape[0], self.lin1.weight.dtype)
         first = F.relu(self.lin1(dropout(x, self.dropout, self.training)))
-        first = F.dropout(first, self.dropout, self.training)
+        first = dropout_dense(first, self.dropout, self.training)
         hidden = first
         for conv in self.convs:
-            hidden = conv(hidden, first, edge_index, norm)
+            hidden = conv(hidden, first, edges, norm)
         out: Tensor = self.lin2(hidden)
         return out
+
+
+class _SignedAttention(nn.Module):
+    """A layer of FAGCN, with the parameters of :class:`torch_geometric.nn.FAConv`."""
+
+    def __init__(self, channels: int, eps: float, dropout: float) -> None:
+        super().__init__()
+        self.att_l = nn.Linear(channels, 1, bias=False)
+        self.att_r = nn.Linear(channels, 1, bias=False)
+        self.eps = eps
+        self.dropout = dropout
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        self.att_l.reset_parameters()
+        self.att_r.reset_parameters()
+
+    def forward(self, x: Tensor, first: Tensor, edges: EdgeList, norm: Tensor) -> Tensor:
+        alpha = edges.pair_sums(self.att_l(x), self.att_r(x)).squeeze(-1).tanh()
+        alpha = dropout_dense(alpha, self.dropout, self.training)
+        return edges.weighted_sums(alpha * norm, x) + self.eps * first

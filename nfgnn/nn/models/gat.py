@@ -3,10 +3,11 @@
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.utils import add_remaining_self_loops, softmax
+from torch_geometric.utils import softmax
 
 from nfgnn.nn.argument_checks import check_counts, check_rates
-from nfgnn.nn.dropout import dropout
+from nfgnn.nn.dropout import dropout, dropout_dense
+from nfgnn.nn.edge_list import EdgeList, edges_with_self_loops
 from nfgnn.nn.features import Features
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
@@ -33,6 +34,8 @@ class GAT(NodeModel):
         dropout (float): dropout on the input of both layers and on the attention.
             (default: ``0.5``)
     """
+
+    batchable = True
 
     def __init__(
         self,
@@ -62,10 +65,10 @@ class GAT(NodeModel):
     def forward(self, x: Features, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """"""
         # Attention replaces edge weights, so they are ignored.
-        edge_index, _ = add_remaining_self_loops(edge_index, num_nodes=x.shape[0])
-        hidden = self.first(dropout(x, self.dropout, self.training), edge_index).flatten(1)
-        hidden = F.dropout(F.elu(hidden + self.bias), self.dropout, self.training)
-        out: Tensor = self.last(hidden, edge_index).mean(1) + self.out_bias
+        edges = edges_with_self_loops(edge_index, x.shape[0])
+        hidden = self.first(dropout(x, self.dropout, self.training), edges).flatten(1)
+        hidden = dropout_dense(F.elu(hidden + self.bias), self.dropout, self.training)
+        out: Tensor = self.last(hidden, edges).mean(1) + self.out_bias
         return out
 
 
@@ -83,12 +86,9 @@ class _Attention(nn.Module):
         for weight in self.parameters():
             nn.init.xavier_uniform_(weight)
 
-    def forward(self, x: Features, edge_index: Tensor) -> Tensor:
+    def forward(self, x: Features, edges: EdgeList) -> Tensor:
         h = self.lin(x).unflatten(-1, self.att_src.shape)
-        source, target = edge_index
-        score = (h * self.att_src).sum(-1)[source] + (h * self.att_dst).sum(-1)[target]
-        weight = softmax(F.leaky_relu(score, 0.2), target, num_nodes=x.shape[0])
-        weight = F.dropout(weight, self.dropout, self.training)
-        # Under autocast, the softmax is float32.
-        messages: Tensor = weight[..., None] * h[source]
-        return messages.new_zeros(h.shape).index_add(0, target, messages)
+        score = edges.pair_sums((h * self.att_src).sum(-1), (h * self.att_dst).sum(-1))
+        weight = softmax(F.leaky_relu(score, 0.2), edges.target, num_nodes=x.shape[0])
+        weight = dropout_dense(weight, self.dropout, self.training)
+        return edges.weighted_sums(weight, h)
