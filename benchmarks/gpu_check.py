@@ -22,6 +22,7 @@ from nfgnn.kernels import recurrence as triton_backend
 from nfgnn.kernels import term_filter as term_filter_kernel
 from nfgnn.kernels import training_step
 from nfgnn.kernels.dropout_mask import kept_values
+from nfgnn.nn.edge_list import edges_with_self_loops
 from nfgnn.nn.gates import term_filter
 from nfgnn.spectral import (
     BASES,
@@ -94,6 +95,30 @@ def check_parts() -> list[str]:
         f"- a batch of values: {members:.1e}; gated sum: {forward:.1e}; its gradients: "
         + ", ".join(f"{e:.1e}" for e in backward)
     ]
+
+
+def check_edge_sums() -> list[str]:
+    """Weighted sums over edges and their gradients, on a real graph."""
+    data = load_dataset("squirrel")
+    edges = edges_with_self_loops(data.edge_index.cuda(), data.num_nodes)
+    lines = []
+    for heads, channels in ((1, 64), (8, 8), (12, 64), (5, 3)):
+        weight = torch.randn(edges.source.numel(), heads, device="cuda")
+        x = torch.randn(data.num_nodes, heads, channels, device="cuda")
+        factor = torch.randn_like(x)
+        results = []
+        for dtype in (torch.float32, torch.float64):
+            # float64 is computed without the kernels.
+            parts = [part.to(dtype).requires_grad_() for part in (weight, x)]
+            out = edges.weighted_sums(*parts)
+            results.append((out, *torch.autograd.grad(out, parts, factor.to(dtype))))
+        again = edges.weighted_sums(weight, x)
+        assert torch.equal(again, results[0][0]), "the same input must give the same bits"
+        errors = [error(ours, exact) for ours, exact in zip(*results)]
+        assert max(errors) < 1e-5, (heads, channels, errors)
+        shown = ", ".join(f"{part:.1e}" for part in errors)
+        lines.append(f"- weighted sums over edges, {heads} heads of {channels}: {shown}")
+    return lines
 
 
 def check_step() -> list[str]:
@@ -298,6 +323,7 @@ def checked() -> list[str]:
         *check_terms(),
         "",
         *check_parts(),
+        *check_edge_sums(),
         *check_step(),
         *check_layers(),
         "",

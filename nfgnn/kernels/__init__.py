@@ -13,6 +13,8 @@ with kernels import Triton, so they are imported where they are used.
 :mod:`nfgnn.kernels.residual_block` row-wise operations of a residual block; twin
                                     :mod:`nfgnn.nn.residual_block`
 :mod:`nfgnn.kernels.attention`      attention over neighbours; twin :mod:`nfgnn.nn.attention`
+:mod:`nfgnn.kernels.edge_sums`      weighted sums over the edges of a node; twin
+                                    :mod:`nfgnn.nn.edge_list`
 :mod:`nfgnn.kernels.dropout_mask`   which values dropout keeps
 :mod:`nfgnn.kernels.training_step`  loss, stopping rule and Adam; twins in :mod:`nfgnn.training`
 =================================== =========================================================

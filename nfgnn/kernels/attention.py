@@ -19,7 +19,7 @@ def _leaky(x, slope):
 
 
 @triton.jit
-def _heads(heads, HEADS: tl.constexpr):
+def heads_of_program(heads, HEADS: tl.constexpr):
     """Return the heads of this program and which of them exist."""
     head = tl.program_id(1) * HEADS + tl.arange(0, HEADS)
     return head, head < heads
@@ -40,7 +40,7 @@ def _attend_kernel(
 ):  # fmt: skip
     """Compute the weighted mean over neighbours and the logarithm of the sum of weights."""
     row = tl.program_id(0).to(tl.int64)
-    head, head_mask = _heads(heads, HEADS)
+    head, head_mask = heads_of_program(heads, HEADS)
     c = tl.arange(0, CHANNELS)
     start = tl.load(indptr + row)
     length = tl.load(indptr + row + 1) - start
@@ -78,7 +78,7 @@ def _target_gradient_kernel(
 ):  # fmt: skip
     """Compute Σ_j ∂e_ij of every row i; ``along`` is the product of gradient and output."""
     row = tl.program_id(0).to(tl.int64)
-    head, head_mask = _heads(heads, HEADS)
+    head, head_mask = heads_of_program(heads, HEADS)
     c = tl.arange(0, CHANNELS)
     start = tl.load(indptr + row)
     length = tl.load(indptr + row + 1) - start
@@ -116,7 +116,7 @@ def _source_gradient_kernel(
 ):  # fmt: skip
     """Compute Σ_i ∂e_ij and Σ_i α_ij ∂out_i of every node j."""
     row = tl.program_id(0).to(tl.int64)
-    head, head_mask = _heads(heads, HEADS)
+    head, head_mask = heads_of_program(heads, HEADS)
     c = tl.arange(0, CHANNELS)
     start = tl.load(indptr + row)
     length = tl.load(indptr + row + 1) - start
@@ -162,7 +162,7 @@ def attend(
     n, heads, channels = values.shape
     out = torch.empty_like(values)
     norm = torch.empty(n, heads, dtype=torch.float32, device=values.device)
-    block_heads, block_channels = _blocks(heads, channels)
+    block_heads, block_channels = head_blocks(heads, channels)
     _attend_kernel[(n, triton.cdiv(heads, block_heads))](
         indptr, indices, source, target, values, out, norm, heads, channels, slope,
         block_heads, block_channels, _ENTRIES, num_warps=1,
@@ -187,7 +187,7 @@ def attend_gradient(
     d_source = torch.empty_like(source)
     d_target = torch.empty_like(target)
     d_values = torch.empty_like(values)
-    block_heads, block_channels = _blocks(heads, channels)
+    block_heads, block_channels = head_blocks(heads, channels)
     grid = (n, triton.cdiv(heads, block_heads))
     _target_gradient_kernel[grid](
         indptr, indices, source, target, values, grad, norm, along, d_target, heads, channels,
@@ -200,7 +200,7 @@ def attend_gradient(
     return d_source, d_target, d_values
 
 
-def _blocks(heads: int, channels: int) -> tuple[int, int]:
+def head_blocks(heads: int, channels: int) -> tuple[int, int]:
     """Return heads and channels of a program: about 128 values of a node."""
     block_channels = int(triton.next_power_of_2(channels))
     block_heads = max(1, min(int(triton.next_power_of_2(heads)), 128 // block_channels))

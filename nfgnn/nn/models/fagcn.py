@@ -96,6 +96,8 @@ class _SignedAttention(nn.Module):
         self.att_r.reset_parameters()
 
     def forward(self, x: Tensor, first: Tensor, edges: EdgeList, norm: Tensor) -> Tensor:
-        alpha = edges.pair_sums(self.att_l(x), self.att_r(x)).squeeze(-1).tanh()
+        alpha = edges.pair_sums(self.att_l(x), self.att_r(x)).tanh()
         alpha = dropout_dense(alpha, self.dropout, self.training)
-        return edges.weighted_sums(alpha * norm, x) + self.eps * first
+        # One head.
+        sums = edges.weighted_sums(alpha * norm[:, None], x[:, None]).squeeze(1)
+        return sums + self.eps * first
