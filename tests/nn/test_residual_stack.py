@@ -26,6 +26,7 @@ from nfgnn.nn import (
 )
 from nfgnn.nn.conv import spectral_conv
 from nfgnn.training import RunConfig, fit
+from nfgnn.training.batched import Member, fit_batched
 
 N = 24
 WIDTH = 16
@@ -261,19 +262,29 @@ def small_data() -> Data:
     )
 
 
-def test_half_precision_trains_almost_as_float32() -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize("name", ["NFNet", "PolyFormer"])
+def test_half_precision_trains_almost_as_float32(name: str, at_once: bool) -> None:
     data = small_data()
     losses = {}
     for precision in ("float32", "bfloat16"):
         settings = {"hidden_channels": WIDTH, "epochs": 15, "patience": 15, "dropout": 0.0}
-        config = RunConfig.resolve(
-            "NFNet", {**settings, "precision": precision}, None, None, "none"
-        )
+        settings |= {"precision": precision, "lr": 0.01}
+        if name == "PolyFormer":
+            settings |= {"filter_dropout": 0.0}
+        config = RunConfig.resolve(name, settings, None, None, "none")
         torch.manual_seed(0)
-        model = config.build(5, 2)
-        history = fit(model, data, config.training)
-        assert model.in_bias.dtype == torch.float32
-        losses[precision] = history.train_loss
+        models = [config.build(5, 2), config.build(5, 2)]
+        if at_once:
+            members = [
+                Member(model, data.train_mask, data.val_mask, config.training) for model in models
+            ]
+            histories = fit_batched(members, data)
+        else:
+            histories = [fit(model, data, config.training) for model in models]
+        weights = [weight for model in models for weight in model.parameters()]
+        assert {weight.dtype for weight in weights} == {torch.float32}
+        losses[precision] = histories[0].train_loss
     assert losses["float32"] != losses["bfloat16"]
     assert losses["bfloat16"][-1] < 0.5 * losses["bfloat16"][0]
     torch.testing.assert_close(

@@ -15,6 +15,7 @@ from nfgnn.nn.propagated_features import computed_once
 from nfgnn.spectral import (
     Basis,
     ScaledLaplacian,
+    at_least_float32,
     polynomial_terms,
     resolve_basis,
     scaled_laplacian,
@@ -63,6 +64,7 @@ class PolyFormer(NodeModel):
     """
 
     batchable = True
+    half_precision = True
 
     def __init__(
         self,
@@ -117,19 +119,23 @@ class PolyFormer(NodeModel):
         tokens = self._tokens(x, operator)
         for attention, feed_forward in zip(self.prop, self.feed_forwards):
             tokens = feed_forward(attention(tokens))
-        out: Tensor = self.mlp(tokens.sum(0))
-        return out
+        return at_least_float32(self.mlp(tokens.sum(0)))
 
     def _tokens(self, x: Features, operator: ScaledLaplacian) -> Tensor:
-        """Return the tokens of all nodes, ``[K + 1, n, hidden_channels]``."""
+        """Return the tokens of all nodes, ``[K + 1, n, hidden_channels]``.
+
+        They have the precision of the weights.
+        """
+        weight = self.lin.weight
         if not is_dense(x):
-            scores = as_csr(x) @ self.lin.weight.T
+            matrix = as_csr(x)
+            scores = (matrix @ weight.T.to(matrix.values.dtype)).to(weight.dtype)
             return polynomial_terms(scores, operator, self.basis, self.K) + self.lin.bias
         terms = computed_once(
             x,
             (operator,),
-            (self.basis, self.K),
-            lambda: polynomial_terms(x, operator, self.basis, self.K),
+            (self.basis, self.K, weight.dtype),
+            lambda: polynomial_terms(x, operator, self.basis, self.K).to(weight.dtype),
         )
         # As one matrix, because vmap would copy an input of three dimensions for every run.
         tokens: Tensor = self.lin(terms.flatten(0, 1)).unflatten(0, terms.shape[:2])
@@ -175,7 +181,8 @@ class _PolynomialAttention(nn.Module):
         key = self._split(self.key(hidden))
         value = self._split(normed)
         score = torch.einsum("jnhd,knhd->nhjk", query, key) * query.shape[-1] ** -0.5
-        score = torch.tanh(score) * (self.scale * self.damping)[:, None, :]
+        factor = (self.scale * self.damping).to(score.dtype)
+        score = torch.tanh(score) * factor[:, None, :]
         score = dropout_dense(score, self.filter_dropout, self.training)
         context = torch.einsum("nhjk,knhd->jnhd", score, value).flatten(-2)
         return tokens + dropout_dense(context, self.filter_dropout, self.training)
