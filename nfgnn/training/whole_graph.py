@@ -59,7 +59,11 @@ class WholeGraphTrainer(GraphTrainer):
         super().__init__(model, data, config)
         self._training_logits: Tensor | None = None
         if model.shares_passes:
-            self._training_logits, _ = model.forward_pair(*self.inputs)
+            self._training_logits, _ = self._pair()
+
+    def _pair(self) -> tuple[Tensor, Tensor]:
+        with self.autocast():
+            return self.model.forward_pair(*self.inputs)
 
     def _train(self) -> float:
         if self._training_logits is None:
@@ -82,6 +86,6 @@ class WholeGraphTrainer(GraphTrainer):
         # No training pass follows the last epoch, so a pair would compute one in vain.
         more_epochs = len(self.history.train_loss) < self.config.epochs
         if more_epochs and self.model.shares_passes:
-            self._training_logits, logits = self.model.forward_pair(*self.inputs)
+            self._training_logits, logits = self._pair()
             return logits
         return self._evaluate_whole_graph()

@@ -295,6 +295,21 @@ def test_half_precision_trains_almost_as_float32(name: str, at_once: bool) -> No
     )
 
 
+def test_passes_that_share_work_are_in_half_precision() -> None:
+    data = small_data()
+    settings = {"hidden_channels": WIDTH, "epochs": 3, "precision": "bfloat16"}
+    config = RunConfig.resolve("PolyFormer", settings, None, None, "none")
+    model = config.build(5, 2)
+    types: list[torch.dtype] = []
+
+    def note_type(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        types.append(output.dtype)
+
+    model.get_submodule("mlp").register_forward_hook(note_type)
+    fit(model, data, config.training)
+    assert set(types) == {torch.bfloat16}
+
+
 def test_models_without_half_precision_refuse_it() -> None:
     config = RunConfig.resolve("GCN", {"precision": "bfloat16"}, None, None, "none")
     with pytest.raises(UserError, match="supports only float32"):

@@ -1,5 +1,7 @@
 """A transformer whose tokens are the polynomial terms of a node."""
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -64,6 +66,7 @@ class PolyFormer(NodeModel):
     """
 
     batchable = True
+    shares_passes = True
     half_precision = True
 
     def __init__(
@@ -103,9 +106,9 @@ class PolyFormer(NodeModel):
 
     def reset_parameters(self) -> None:
         self.lin.reset_parameters()
-        for layer in (*self.prop, *self.feed_forwards):
-            if isinstance(layer, _PolynomialAttention | _FeedForward):
-                layer.reset_parameters()
+        for attention, feed_forward in self._layers():
+            attention.reset_parameters()
+            feed_forward.reset_parameters()
         self.mlp.reset_parameters()
 
     def forward(
@@ -115,17 +118,45 @@ class PolyFormer(NodeModel):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         """"""
-        operator = scaled_laplacian(edge_index, edge_weight, x.shape[0], self.self_loops)
-        tokens = self._tokens(x, operator)
-        for attention, feed_forward in zip(self.prop, self.feed_forwards):
-            tokens = feed_forward(attention(tokens))
+        tokens = self._tokens(x, edge_index, edge_weight)
+        return self._logits(tokens, self._first_scores(tokens))
+
+    def forward_pair(
+        self, x: Features, edge_index: Any, edge_weight: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        # There is no dropout before the scores of the first layer, so one serves both passes.
+        tokens = self._tokens(x, edge_index, edge_weight)
+        scores = self._first_scores(tokens)
+        self.eval()
+        with torch.no_grad():
+            evaluated = self._logits(tokens, scores)
+        self.train()
+        return self._logits(tokens, scores), evaluated
+
+    def _first_scores(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        attention, _ = self._layers()[0]
+        return attention.scores(tokens)
+
+    def _logits(self, tokens: Tensor, first_scores: tuple[Tensor, Tensor]) -> Tensor:
+        """Return the logits from the tokens and the scores of the first layer."""
+        scores = first_scores
+        for number, (attention, feed_forward) in enumerate(self._layers()):
+            if number > 0:
+                scores = attention.scores(tokens)
+            tokens = feed_forward(attention(tokens, *scores))
         return at_least_float32(self.mlp(tokens.sum(0)))
 
-    def _tokens(self, x: Features, operator: ScaledLaplacian) -> Tensor:
+    def _layers(self) -> list[tuple["_PolynomialAttention", "_FeedForward"]]:
+        attentions = [layer for layer in self.prop if isinstance(layer, _PolynomialAttention)]
+        others = [layer for layer in self.feed_forwards if isinstance(layer, _FeedForward)]
+        return list(zip(attentions, others, strict=True))
+
+    def _tokens(self, x: Features, edge_index: Any, edge_weight: Tensor | None) -> Tensor:
         """Return the tokens of all nodes, ``[K + 1, n, hidden_channels]``.
 
         They have the precision of the weights.
         """
+        operator = scaled_laplacian(edge_index, edge_weight, x.shape[0], self.self_loops)
         weight = self.lin.weight
         if not is_dense(x):
             matrix = as_csr(x)
@@ -174,17 +205,20 @@ class _PolynomialAttention(nn.Module):
         self.key.reset_parameters()
         nn.init.ones_(self.scale)
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        normed = self.norm(tokens)
+    def scores(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Return S, ``[n, heads, K + 1, K + 1]``, and V, ``[K + 1, n, channels]``."""
+        normed: Tensor = self.norm(tokens)
         hidden = F.relu(normed @ self.weight1 + self.bias1) @ self.weight2 + self.bias2
         query = self._split(self.query(hidden))
         key = self._split(self.key(hidden))
-        value = self._split(normed)
         score = torch.einsum("jnhd,knhd->nhjk", query, key) * query.shape[-1] ** -0.5
         factor = (self.scale * self.damping).to(score.dtype)
-        score = torch.tanh(score) * factor[:, None, :]
+        return torch.tanh(score) * factor[:, None, :], normed
+
+    def forward(self, tokens: Tensor, score: Tensor, normed: Tensor) -> Tensor:
+        """Return T + S V."""
         score = dropout_dense(score, self.filter_dropout, self.training)
-        context = torch.einsum("nhjk,knhd->jnhd", score, value).flatten(-2)
+        context = torch.einsum("nhjk,knhd->jnhd", score, self._split(normed)).flatten(-2)
         return tokens + dropout_dense(context, self.filter_dropout, self.training)
 
     def _split(self, x: Tensor) -> Tensor:
