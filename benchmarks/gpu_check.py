@@ -23,6 +23,7 @@ from nfgnn.kernels import term_filter as term_filter_kernel
 from nfgnn.kernels import training_step
 from nfgnn.kernels.dropout_mask import kept_values
 from nfgnn.nn.edge_list import edges_with_self_loops
+from nfgnn.nn.edge_operations import pair_sums, softmax, weighted_sums
 from nfgnn.nn.gates import term_filter
 from nfgnn.spectral import (
     BASES,
@@ -97,27 +98,35 @@ def check_parts() -> list[str]:
     ]
 
 
-def check_edge_sums() -> list[str]:
-    """Weighted sums over edges and their gradients, on a real graph."""
+def check_edge_operations() -> list[str]:
+    """Pair sums, softmax and weighted sums over edges with their gradients, on a real graph."""
     data = load_dataset("squirrel")
     edges = edges_with_self_loops(data.edge_index.cuda(), data.num_nodes)
     lines = []
     for heads, channels in ((1, 64), (8, 8), (12, 64), (5, 3)):
-        weight = torch.randn(edges.source.numel(), heads, device="cuda")
-        x = torch.randn(data.num_nodes, heads, channels, device="cuda")
-        factor = torch.randn_like(x)
-        results = []
-        for dtype in (torch.float32, torch.float64):
-            # float64 is computed without the kernels.
-            parts = [part.to(dtype).requires_grad_() for part in (weight, x)]
-            out = edges.weighted_sums(*parts)
-            results.append((out, *torch.autograd.grad(out, parts, factor.to(dtype))))
-        again = edges.weighted_sums(weight, x)
-        assert torch.equal(again, results[0][0]), "the same input must give the same bits"
-        errors = [error(ours, exact) for ours, exact in zip(*results)]
-        assert max(errors) < 1e-5, (heads, channels, errors)
-        shown = ", ".join(f"{part:.1e}" for part in errors)
-        lines.append(f"- weighted sums over edges, {heads} heads of {channels}: {shown}")
+        nodes = torch.randn(data.num_nodes, heads, device="cuda")
+        values = torch.randn(edges.source.numel(), heads, device="cuda")
+        rows = torch.randn(data.num_nodes, heads, channels, device="cuda")
+        for operation, inputs in (
+            (pair_sums, [nodes, nodes.flip(0)]),
+            (softmax, [values]),
+            (weighted_sums, [values, rows]),
+        ):
+            results = []
+            for dtype in (torch.float32, torch.float64):
+                # float64 is computed without the kernels.
+                parts = [part.to(dtype).requires_grad_() for part in inputs]
+                out = operation(*parts, edges)
+                torch.manual_seed(0)
+                factor = torch.randn(out.shape, device="cuda").to(dtype)
+                results.append((out, *torch.autograd.grad(out, parts, factor)))
+            again = operation(*inputs, edges)
+            assert torch.equal(again, results[0][0]), "the same input must give the same bits"
+            errors = [error(ours, exact) for ours, exact in zip(*results)]
+            name = operation.__name__
+            assert max(errors) < 1e-5, (name, heads, channels, errors)
+            shown = ", ".join(f"{part:.1e}" for part in errors)
+            lines.append(f"- `{name}` of edges, {heads} heads of {channels}: {shown}")
     return lines
 
 
@@ -323,7 +332,7 @@ def checked() -> list[str]:
         *check_terms(),
         "",
         *check_parts(),
-        *check_edge_sums(),
+        *check_edge_operations(),
         *check_step(),
         *check_layers(),
         "",

@@ -49,7 +49,7 @@ def compile_only(self: JITFunction, *args: Any, grid: Any, warmup: bool, **kwarg
 
 
 def all_kernels() -> None:
-    from nfgnn.kernels import attention, edge_sums, residual_block, training_step
+    from nfgnn.kernels import attention, edge_operations, residual_block, training_step
     from nfgnn.kernels import fused_mlp as mlp_kernel
     from nfgnn.kernels import recurrence as triton_backend
     from nfgnn.kernels import term_filter as term_filter_kernel
@@ -121,8 +121,12 @@ def all_kernels() -> None:
         attention.attend_gradient(values, *graph, scores, scores, values, means, norm, 0.2)
         edges = torch.arange(graph[1].numel(), dtype=torch.int32)
         weights = torch.rand(edges.numel(), 6)
-        edge_sums.weighted_sums(*graph, edges, weights, values, dtype)
-        edge_sums.weight_gradient(*graph, edges, values, values, torch.float32)
+        edge_operations.weighted_sums(*graph, edges, weights, values, dtype)
+        edge_operations.weight_gradient(*graph, edges, values, values, torch.float32)
+        of_edges = (graph[0], edges, weights.to(dtype))
+        edge_operations.edge_sums(*of_edges)
+        edge_operations.softmax(*of_edges)
+        edge_operations.softmax_gradient(*of_edges, weights.to(dtype))
         residual_block.weight_gradient(nodes, [nodes, nodes], dtype)
         residual_block.residual_norm(h, None, None, None, None, 2, own, own, 1e-5)
         residual_block.residual_norm_gradient(None, nodes, h, None, None, 2, own, False, 1e-5)

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import triton_on_cpu  # noqa: F401  before any kernel is defined
 from torch import Tensor
-from torch.func import grad_and_value, vmap
 
 from nfgnn.nn import edge_list
-from nfgnn.nn.edge_list import EdgeList, edges_with_self_loops, normalised_edges
+from nfgnn.nn.edge_list import edges_with_self_loops, normalised_edges
 from nfgnn.nn.models import find_model
 
 N = 5
@@ -48,66 +46,6 @@ def test_edges_are_normalised_by_the_roots_of_both_degrees(
     root = torch.where(degree > 0, degree.rsqrt(), 0.0)
     found = dense(edges.source, edges.target, norm)
     torch.testing.assert_close(found, root[:, None] * matrix * root)
-
-
-def test_weighted_sums_are_products_with_a_matrix(edge_index: Tensor) -> None:
-    edges = edges_with_self_loops(edge_index, N)
-    weight = torch.rand(edges.source.numel(), 2)
-    x = torch.rand(N, 2, 3)
-    out = edges.weighted_sums(weight, x)
-    for head in range(2):
-        matrix = dense(edges.source, edges.target, weight[:, head])
-        torch.testing.assert_close(out[:, head], matrix @ x[:, head])
-
-
-@pytest.mark.parametrize(("heads", "channels"), [(1, 7), (3, 5), (2, 130)])
-def test_kernels_equal_plain_torch_for_runs_at_once(
-    heads: int, channels: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Values and gradients of two runs as one computation, against single runs in float64."""
-    monkeypatch.setattr(edge_list, "is_fused", lambda x: x.dtype == torch.float32)
-    torch.manual_seed(0)
-    nodes = 12
-    # Directed and repeated edges; the last node has none, and the first one has many.
-    source, target = torch.randint(nodes - 1, (2, 60))
-    target[:20] = 0
-    edges = EdgeList(source, target, nodes)
-    factor = torch.randn(nodes, heads, channels, dtype=torch.double)
-    weight = torch.randn(2, 60, heads, dtype=torch.double)
-    x = torch.randn(2, nodes, heads, channels, dtype=torch.double)
-
-    def loss(weight: Tensor, x: Tensor) -> Tensor:
-        return (edges.weighted_sums(weight, x) * factor.to(x)).sum()
-
-    mapped = vmap(grad_and_value(loss, argnums=(0, 1)))
-    (d_weight, d_x), value = mapped(weight.float(), x.float())
-    for run in range(2):
-        own = [weight[run].clone().requires_grad_(), x[run].clone().requires_grad_()]
-        expected = loss(*own)
-        expected.backward()
-        assert value[run].item() == pytest.approx(expected.item(), rel=1e-4, abs=1e-3)
-        torch.testing.assert_close(d_weight[run].double(), own[0].grad, rtol=1e-4, atol=1e-4)
-        torch.testing.assert_close(d_x[run].double(), own[1].grad, rtol=1e-4, atol=1e-4)
-
-
-def test_kernels_read_weights_and_values_of_different_precision(
-    edge_index: Tensor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Under autocast, GAT has weights in float32 and values in half precision."""
-    edges = edges_with_self_loops(edge_index, N)
-    weight = torch.rand(edges.source.numel(), 2)
-    x = torch.rand(N, 2, 3).bfloat16()
-    expected = edges.weighted_sums(weight, x)
-    monkeypatch.setattr(edge_list, "is_fused", lambda x: True)
-    weight.requires_grad_()
-    x.requires_grad_()
-    out = edges.weighted_sums(weight, x)
-    out.sum().backward()
-    torch.testing.assert_close(out, expected)
-    assert weight.grad is not None
-    assert x.grad is not None
-    assert weight.grad.dtype == torch.float32
-    assert x.grad.dtype == torch.bfloat16
 
 
 def count_preparations(monkeypatch: pytest.MonkeyPatch) -> list[str]:

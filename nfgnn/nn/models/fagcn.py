@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout, dropout_dense
 from nfgnn.nn.edge_list import EdgeList, normalised_edges
+from nfgnn.nn.edge_operations import pair_sums, weighted_sums
 from nfgnn.nn.features import Features
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
@@ -96,8 +97,8 @@ class _SignedAttention(nn.Module):
         self.att_r.reset_parameters()
 
     def forward(self, x: Tensor, first: Tensor, edges: EdgeList, norm: Tensor) -> Tensor:
-        alpha = edges.pair_sums(self.att_l(x), self.att_r(x)).tanh()
+        alpha = pair_sums(self.att_l(x), self.att_r(x), edges).tanh()
         alpha = dropout_dense(alpha, self.dropout, self.training)
         # One head.
-        sums = edges.weighted_sums(alpha * norm[:, None], x[:, None]).squeeze(1)
+        sums = weighted_sums(alpha * norm[:, None], x[:, None], edges).squeeze(1)
         return sums + self.eps * first

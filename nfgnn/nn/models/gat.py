@@ -3,11 +3,11 @@
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.utils import softmax
 
 from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.dropout import dropout, dropout_dense
 from nfgnn.nn.edge_list import EdgeList, edges_with_self_loops
+from nfgnn.nn.edge_operations import pair_sums, softmax, weighted_sums
 from nfgnn.nn.features import Features
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
@@ -88,7 +88,7 @@ class _Attention(nn.Module):
 
     def forward(self, x: Features, edges: EdgeList) -> Tensor:
         h = self.lin(x).unflatten(-1, self.att_src.shape)
-        score = edges.pair_sums((h * self.att_src).sum(-1), (h * self.att_dst).sum(-1))
-        weight = softmax(F.leaky_relu(score, 0.2), edges.target, num_nodes=x.shape[0])
+        score = pair_sums((h * self.att_src).sum(-1), (h * self.att_dst).sum(-1), edges)
+        weight = softmax(F.leaky_relu(score, 0.2), edges)
         weight = dropout_dense(weight, self.dropout, self.training)
-        return edges.weighted_sums(weight, h)
+        return weighted_sums(weight, h, edges)

@@ -1,0 +1,187 @@
+r"""Operations on the values of edges: pair sums, softmax over neighbours, weighted sums.
+
+Every edge and every node has a value, or a row of channels, per head. On a GPU,
+:mod:`nfgnn.kernels.edge_operations` computes them without a row of channels per edge and without
+atomic additions. Under ``vmap`` the runs become heads.
+"""
+
+from typing import Any, TypeVar
+
+import torch
+import torch_geometric.utils
+from torch import Tensor
+from torch.autograd import Function
+
+from nfgnn.nn.edge_list import EdgeList
+from nfgnn.nn.kernel_choice import is_fused
+from nfgnn.spectral import fast_apply, join_runs
+
+F = TypeVar("F", bound=type[Function])
+
+
+def pair_sums(of_source: Tensor, of_target: Tensor, edges: EdgeList) -> Tensor:
+    """Return the sum of a value of the source and a value of the target of every edge.
+
+    Args:
+        of_source, of_target: ``[n, heads]``.
+        edges: the edges.
+
+    Returns:
+        ``[edges, heads]``.
+    """
+    if _has_kernels(of_source, of_target):
+        out: Tensor = _PairSums.apply(of_source, of_target, edges)
+        return out
+    return _pair_sums(of_source, of_target, edges)
+
+
+def softmax(score: Tensor, edges: EdgeList) -> Tensor:
+    """Return the softmax of scores over the edges that end in a node, ``[edges, heads]``."""
+    if _has_kernels(score):
+        out: Tensor = _Softmax.apply(score, edges)
+        return out
+    weight: Tensor = torch_geometric.utils.softmax(score, edges.target, num_nodes=edges.num_nodes)
+    return weight
+
+
+def weighted_sums(weight: Tensor, x: Tensor, edges: EdgeList) -> Tensor:
+    """Return the weighted sums over the sources of every node, ``[n, heads, channels]``.
+
+    Args:
+        weight: ``[edges, heads]``.
+        x: ``[n, heads, channels]``.
+        edges: the edges.
+    """
+    if _has_kernels(weight, x):
+        out: Tensor = _WeightedSums.apply(weight, x, edges)
+        return out
+    messages = weight[..., None] * x.index_select(0, edges.source)
+    # Under autocast, the weights may be float32 and x in half precision.
+    return messages.new_zeros(x.shape).index_add(0, edges.target, messages)
+
+
+def _has_kernels(*tensors: Tensor) -> bool:
+    return all(is_fused(x) for x in tensors) and not torch.compiler.is_compiling()
+
+
+def _pair_sums(of_source: Tensor, of_target: Tensor, edges: EdgeList) -> Tensor:
+    return of_source.index_select(0, edges.source) + of_target.index_select(0, edges.target)
+
+
+def _runs_as_heads(function: F) -> F:
+    """Class decorator: let the runs of a ``vmap`` become heads of an autograd function.
+
+    Its arguments are tensors, whose second dimension counts heads, and the edges. So are its
+    results.
+    """
+    apply: Any = function
+
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Any, Any]:
+        *tensors, edges = inputs
+        heads = (1,) * len(tensors)
+        joined = join_runs(info.batch_size, in_dims[:-1], tuple(tensors), heads)
+        parts = apply.apply(*joined, edges)
+        if isinstance(parts, Tensor):
+            return parts.unflatten(1, (info.batch_size, -1)), 1
+        separate = tuple(part.unflatten(1, (info.batch_size, -1)) for part in parts)
+        return separate, (1,) * len(separate)
+
+    apply.vmap = staticmethod(vmap)
+    return fast_apply(function)
+
+
+class _Gradient(Function):
+    """The gradient of another function, which has none itself."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+
+@_runs_as_heads
+class _PairSums(Function):
+    @staticmethod
+    def forward(of_source: Tensor, of_target: Tensor, edges: EdgeList) -> Tensor:
+        return _pair_sums(of_source, of_target, edges)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, EdgeList], output: Tensor) -> None:
+        ctx.edges = inputs[2]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        return *_PairSumsGradient.apply(grad, ctx.edges), None
+
+
+@_runs_as_heads
+class _PairSumsGradient(_Gradient):
+    @staticmethod
+    def forward(grad: Tensor, edges: EdgeList) -> tuple[Tensor, Tensor]:
+        from nfgnn.kernels import edge_operations as kernel
+
+        grad = grad.contiguous()
+        sums = []
+        for rows in (edges.by_source, edges.by_target):
+            sums.append(kernel.edge_sums(rows.indptr, rows.edges, grad))
+        return sums[0], sums[1]
+
+
+@_runs_as_heads
+class _Softmax(Function):
+    @staticmethod
+    def forward(score: Tensor, edges: EdgeList) -> Tensor:
+        from nfgnn.kernels import edge_operations as kernel
+
+        rows = edges.by_target
+        return kernel.softmax(rows.indptr, rows.edges, score.contiguous())
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, EdgeList], output: Tensor) -> None:
+        ctx.edges = inputs[1]
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return _SoftmaxGradient.apply(grad, *ctx.saved_tensors, ctx.edges), None
+
+
+@_runs_as_heads
+class _SoftmaxGradient(_Gradient):
+    @staticmethod
+    def forward(grad: Tensor, weight: Tensor, edges: EdgeList) -> Tensor:
+        from nfgnn.kernels import edge_operations as kernel
+
+        rows = edges.by_target
+        tensors = (grad.contiguous(), weight.contiguous())
+        return kernel.softmax_gradient(rows.indptr, rows.edges, *tensors)
+
+
+@_runs_as_heads
+class _WeightedSums(Function):
+    @staticmethod
+    def forward(weight: Tensor, x: Tensor, edges: EdgeList) -> Tensor:
+        from nfgnn.kernels import edge_operations as kernel
+
+        dtype = torch.promote_types(weight.dtype, x.dtype)
+        return kernel.weighted_sums(*edges.by_target, weight.contiguous(), x.contiguous(), dtype)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, EdgeList], output: Tensor) -> None:
+        weight, x, ctx.edges = inputs
+        ctx.save_for_backward(weight, x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        return *_WeightedSumsGradient.apply(grad, *ctx.saved_tensors, ctx.edges), None
+
+
+@_runs_as_heads
+class _WeightedSumsGradient(_Gradient):
+    @staticmethod
+    def forward(grad: Tensor, weight: Tensor, x: Tensor, edges: EdgeList) -> tuple[Tensor, Tensor]:
+        from nfgnn.kernels import edge_operations as kernel
+
+        grad = grad.contiguous()
+        d_weight = kernel.weight_gradient(*edges.by_target, grad, x.contiguous(), weight.dtype)
+        d_x = kernel.weighted_sums(*edges.by_source, weight.contiguous(), grad, x.dtype)
+        return d_weight, d_x

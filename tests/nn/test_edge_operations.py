@@ -1,0 +1,121 @@
+"""Operations on the values of edges, and the GPU's kernels in Triton's interpreter."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from helpers import triton_on_cpu  # noqa: F401  before any kernel is defined
+from torch import Tensor
+from torch.func import grad_and_value, vmap
+
+from nfgnn.nn import edge_operations
+from nfgnn.nn.edge_list import EdgeList
+from nfgnn.nn.edge_operations import pair_sums, softmax, weighted_sums
+
+N = 12
+NUM_EDGES = 60
+RUNS = 2
+
+
+@pytest.fixture
+def edges() -> EdgeList:
+    """Return directed and repeated edges. The last node has none, the first one has many."""
+    torch.manual_seed(0)
+    source, target = torch.randint(N - 1, (2, NUM_EDGES))
+    target[:40] = 0
+    return EdgeList(source, target, N)
+
+
+def matrix(edges: EdgeList, weight: Tensor) -> Tensor:
+    """Return the matrix that sums over the sources of every target."""
+    dense = torch.zeros(N, N, dtype=weight.dtype)
+    return dense.index_put((edges.target, edges.source), weight, accumulate=True)
+
+
+def test_weighted_sums_are_products_with_a_matrix(edges: EdgeList) -> None:
+    weight = torch.rand(NUM_EDGES, 2)
+    x = torch.rand(N, 2, 3)
+    out = weighted_sums(weight, x, edges)
+    for head in range(2):
+        torch.testing.assert_close(out[:, head], matrix(edges, weight[:, head]) @ x[:, head])
+
+
+def test_softmax_sums_to_one_at_every_node(edges: EdgeList) -> None:
+    score = torch.randn(NUM_EDGES, 2)
+    weight = softmax(score, edges)
+    for head in range(2):
+        exact = matrix(edges, score[:, head].exp()).sum(1)[edges.target]
+        torch.testing.assert_close(weight[:, head], score[:, head].exp() / exact)
+
+
+def test_pair_sums_read_both_ends(edges: EdgeList) -> None:
+    source, target = torch.randn(2, N, 3)
+    out = pair_sums(source, target, edges)
+    for edge in range(NUM_EDGES):
+        expected = source[edges.source[edge]] + target[edges.target[edge]]
+        assert torch.equal(out[edge], expected)
+
+
+def inputs_of(operation: Callable[..., Tensor], heads: int, channels: int) -> list[Tensor]:
+    """Return the inputs of two runs in float64."""
+    nodes = torch.randn(RUNS, N, heads, dtype=torch.double)
+    values = torch.randn(RUNS, NUM_EDGES, heads, dtype=torch.double)
+    rows = torch.randn(RUNS, N, heads, channels, dtype=torch.double)
+    return {pair_sums: [nodes, nodes.flip(1)], softmax: [values], weighted_sums: [values, rows]}[
+        operation
+    ]
+
+
+@pytest.mark.parametrize(("heads", "channels"), [(1, 7), (3, 5), (20, 70)])
+@pytest.mark.parametrize("operation", [pair_sums, softmax, weighted_sums])
+def test_kernels_equal_plain_torch_for_runs_at_once(
+    operation: Callable[..., Tensor],
+    heads: int,
+    channels: int,
+    edges: EdgeList,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Values and gradients of two runs as one computation, against single runs in float64."""
+    monkeypatch.setattr(edge_operations, "is_fused", lambda x: x.dtype == torch.float32)
+    inputs = inputs_of(operation, heads, channels)
+    factor = torch.randn_like(operation(*(part[0] for part in inputs), edges))
+
+    def loss(*tensors: Tensor) -> Tensor:
+        return (operation(*tensors, edges) * factor.to(tensors[0])).sum()
+
+    mapped = vmap(grad_and_value(loss, argnums=tuple(range(len(inputs)))))
+    gradients, value = mapped(*(part.float() for part in inputs))
+    for run in range(RUNS):
+        own = [part[run].clone().requires_grad_() for part in inputs]
+        expected = loss(*own)
+        expected.backward()
+        assert value[run].item() == pytest.approx(expected.item(), rel=1e-4, abs=1e-3)
+        for found, part in zip(gradients, own):
+            torch.testing.assert_close(found[run].double(), part.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_kernels_do_not_overflow(edges: EdgeList, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_operations, "is_fused", lambda x: True)
+    score = 1000 * torch.randn(NUM_EDGES, 1)
+    weight = softmax(score, edges)
+    monkeypatch.undo()
+    torch.testing.assert_close(weight, softmax(score, edges))
+
+
+def test_kernels_read_weights_and_values_of_different_precision(
+    edges: EdgeList, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under autocast, GAT has weights in float32 and values in half precision."""
+    weight = torch.rand(NUM_EDGES, 2)
+    x = torch.rand(N, 2, 3).bfloat16()
+    expected = weighted_sums(weight, x, edges)
+    monkeypatch.setattr(edge_operations, "is_fused", lambda x: True)
+    weight.requires_grad_()
+    x.requires_grad_()
+    out = weighted_sums(weight, x, edges)
+    out.sum().backward()
+    torch.testing.assert_close(out, expected)
+    assert weight.grad is not None
+    assert x.grad is not None
+    assert weight.grad.dtype == torch.float32
+    assert x.grad.dtype == torch.bfloat16
