@@ -4,17 +4,17 @@ r"""Graph attention: a weighted mean over the neighbours of a node, for one run 
           α_{ij} = \mathrm{softmax}_j\big(\mathrm{LeakyReLU}(t_i + s_j)\big)
 
 for every head. On a GPU, :mod:`nfgnn.kernels.attention` computes it without storing a weight per
-edge. Under ``vmap`` the runs become heads.
+edge, elsewhere :mod:`nfgnn.nn.edge_operations` does with one. Under ``vmap`` the runs become heads.
 """
 
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
-from torch_geometric.utils import softmax
 
+from nfgnn.nn.edge_list import edges_of_matrix
+from nfgnn.nn.edge_operations import pair_sums, softmax, weighted_sums
 from nfgnn.nn.kernel_choice import is_fused
 from nfgnn.spectral import CSR, fast_apply, join_runs
 
@@ -33,15 +33,10 @@ def attend(source: Tensor, target: Tensor, values: Tensor, graph: CSR) -> Tensor
     if is_fused(values):
         out: Tensor = _Attention.apply(source, target, values, graph)[0]
         return out
-    row = torch.repeat_interleave(
-        torch.arange(graph.shape[0], device=values.device), graph.indptr.diff()
-    )
-    column = graph.indices.long()
-    score = F.leaky_relu(target[row] + source[column], SLOPE)
-    weight = softmax(score, row, num_nodes=graph.shape[0])
-    # Under autocast, the softmax is float32.
-    messages: Tensor = weight[..., None] * values[column]
-    return messages.new_zeros(values.shape).index_add(0, row, messages).to(values.dtype)
+    edges = edges_of_matrix(graph)
+    weight = softmax(F.leaky_relu(pair_sums(source, target, edges), SLOPE), edges)
+    # Under autocast, the weights may be float32 and the values in half precision.
+    return weighted_sums(weight, values, edges).to(values.dtype)
 
 
 @fast_apply

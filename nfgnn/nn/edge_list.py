@@ -15,6 +15,7 @@ from torch import Tensor
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_remaining_self_loops, remove_self_loops
 
+from nfgnn.spectral import CSR
 from nfgnn.tensor_cache import TensorCache
 
 T = TypeVar("T")
@@ -70,6 +71,20 @@ def edges_with_self_loops(edge_index: Tensor, num_nodes: int) -> EdgeList:
         return EdgeList(with_loops[0], with_loops[1], num_nodes)
 
     return _CACHE.lookup((edge_index,), num_nodes, lambda: _as_constants(make))
+
+
+def edges_of_matrix(matrix: CSR) -> EdgeList:
+    """Return the entries of a square matrix as edges from column to row, cached for its life."""
+    if torch.compiler.is_compiling():
+        prepared: EdgeList = torch.compiler.disable(edges_of_matrix)(matrix)
+        return prepared
+
+    def make() -> EdgeList:
+        row = torch.repeat_interleave(matrix.indptr.diff().long())
+        column = matrix.indices.to(torch.long, copy=True)
+        return EdgeList(column, row, matrix.shape[0])
+
+    return _CACHE.lookup((matrix.indices,), matrix.shape, lambda: _as_constants(make))
 
 
 def normalised_edges(

@@ -1,10 +1,13 @@
 r"""Operations on the values of edges: pair sums, softmax over neighbours, weighted sums.
 
-Every edge and every node has a value, or a row of channels, per head. On a GPU,
-:mod:`nfgnn.kernels.edge_operations` computes them without a row of channels per edge and without
-atomic additions. Under ``vmap`` the runs become heads.
+Every edge and every node has a value, or a row of channels, per head. Two modules of the same
+functions compute them without a row of channels per edge:
+:mod:`nfgnn.kernels.edge_operations` on a GPU, without atomic additions, and
+:mod:`nfgnn.nn.sparse_edge_operations` on a CPU. Under ``vmap`` the runs become heads. Everything
+else, such as a compiler, gets plain operations of torch.
 """
 
+from types import ModuleType
 from typing import Any, TypeVar
 
 import torch
@@ -12,6 +15,7 @@ import torch_geometric.utils
 from torch import Tensor
 from torch.autograd import Function
 
+from nfgnn.nn import sparse_edge_operations
 from nfgnn.nn.edge_list import EdgeList
 from nfgnn.nn.kernel_choice import is_fused
 from nfgnn.spectral import fast_apply, join_runs
@@ -29,7 +33,7 @@ def pair_sums(of_source: Tensor, of_target: Tensor, edges: EdgeList) -> Tensor:
     Returns:
         ``[edges, heads]``.
     """
-    if _has_kernels(of_source, of_target):
+    if _computes_by_rows(of_source, of_target):
         out: Tensor = _PairSums.apply(of_source, of_target, edges)
         return out
     return _pair_sums(of_source, of_target, edges)
@@ -37,7 +41,7 @@ def pair_sums(of_source: Tensor, of_target: Tensor, edges: EdgeList) -> Tensor:
 
 def softmax(score: Tensor, edges: EdgeList) -> Tensor:
     """Return the softmax of scores over the edges that end in a node, ``[edges, heads]``."""
-    if _has_kernels(score):
+    if _computes_by_rows(score):
         out: Tensor = _Softmax.apply(score, edges)
         return out
     weight: Tensor = torch_geometric.utils.softmax(score, edges.target, num_nodes=edges.num_nodes)
@@ -52,7 +56,7 @@ def weighted_sums(weight: Tensor, x: Tensor, edges: EdgeList) -> Tensor:
         x: ``[n, heads, channels]``.
         edges: the edges.
     """
-    if _has_kernels(weight, x):
+    if _computes_by_rows(weight, x):
         out: Tensor = _WeightedSums.apply(weight, x, edges)
         return out
     messages = weight[..., None] * x.index_select(0, edges.source)
@@ -60,8 +64,20 @@ def weighted_sums(weight: Tensor, x: Tensor, edges: EdgeList) -> Tensor:
     return messages.new_zeros(x.shape).index_add(0, edges.target, messages)
 
 
-def _has_kernels(*tensors: Tensor) -> bool:
-    return all(is_fused(x) for x in tensors) and not torch.compiler.is_compiling()
+def _computes_by_rows(*tensors: Tensor) -> bool:
+    """Return whether :func:`_row_operations` supports tensors."""
+    if torch.compiler.is_compiling():
+        return False
+    return all(is_fused(x) for x in tensors) or all(x.is_cpu for x in tensors)
+
+
+def _row_operations(*tensors: Tensor) -> ModuleType:
+    """Return the module that computes with tensors from the edges of every node."""
+    if not all(is_fused(x) for x in tensors):
+        return sparse_edge_operations
+    from nfgnn.kernels import edge_operations
+
+    return edge_operations
 
 
 def _pair_sums(of_source: Tensor, of_target: Tensor, edges: EdgeList) -> Tensor:
@@ -117,12 +133,11 @@ class _PairSums(Function):
 class _PairSumsGradient(_Gradient):
     @staticmethod
     def forward(grad: Tensor, edges: EdgeList) -> tuple[Tensor, Tensor]:
-        from nfgnn.kernels import edge_operations as kernel
-
+        operations = _row_operations(grad)
         grad = grad.contiguous()
         sums = []
         for rows in (edges.by_source, edges.by_target):
-            sums.append(kernel.edge_sums(rows.indptr, rows.edges, grad))
+            sums.append(operations.edge_sums(rows.indptr, rows.edges, grad))
         return sums[0], sums[1]
 
 
@@ -130,10 +145,9 @@ class _PairSumsGradient(_Gradient):
 class _Softmax(Function):
     @staticmethod
     def forward(score: Tensor, edges: EdgeList) -> Tensor:
-        from nfgnn.kernels import edge_operations as kernel
-
         rows = edges.by_target
-        return kernel.softmax(rows.indptr, rows.edges, score.contiguous())
+        out: Tensor = _row_operations(score).softmax(rows.indptr, rows.edges, score.contiguous())
+        return out
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, EdgeList], output: Tensor) -> None:
@@ -149,21 +163,22 @@ class _Softmax(Function):
 class _SoftmaxGradient(_Gradient):
     @staticmethod
     def forward(grad: Tensor, weight: Tensor, edges: EdgeList) -> Tensor:
-        from nfgnn.kernels import edge_operations as kernel
-
         rows = edges.by_target
         tensors = (grad.contiguous(), weight.contiguous())
-        return kernel.softmax_gradient(rows.indptr, rows.edges, *tensors)
+        operations = _row_operations(*tensors)
+        out: Tensor = operations.softmax_gradient(rows.indptr, rows.edges, *tensors)
+        return out
 
 
 @_runs_as_heads
 class _WeightedSums(Function):
     @staticmethod
     def forward(weight: Tensor, x: Tensor, edges: EdgeList) -> Tensor:
-        from nfgnn.kernels import edge_operations as kernel
-
         dtype = torch.promote_types(weight.dtype, x.dtype)
-        return kernel.weighted_sums(*edges.by_target, weight.contiguous(), x.contiguous(), dtype)
+        tensors = (weight.contiguous(), x.contiguous())
+        operations = _row_operations(*tensors)
+        out: Tensor = operations.weighted_sums(*edges.by_target, *tensors, dtype)
+        return out
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, EdgeList], output: Tensor) -> None:
@@ -179,9 +194,8 @@ class _WeightedSums(Function):
 class _WeightedSumsGradient(_Gradient):
     @staticmethod
     def forward(grad: Tensor, weight: Tensor, x: Tensor, edges: EdgeList) -> tuple[Tensor, Tensor]:
-        from nfgnn.kernels import edge_operations as kernel
-
+        operations = _row_operations(grad, weight, x)
         grad = grad.contiguous()
-        d_weight = kernel.weight_gradient(*edges.by_target, grad, x.contiguous(), weight.dtype)
-        d_x = kernel.weighted_sums(*edges.by_source, weight.contiguous(), grad, x.dtype)
+        d_weight = operations.weight_gradient(*edges.by_target, grad, x.contiguous(), weight.dtype)
+        d_x = operations.weighted_sums(*edges.by_source, weight.contiguous(), grad, x.dtype)
         return d_weight, d_x

@@ -1,4 +1,4 @@
-"""Operations on the values of edges, and the GPU's kernels in Triton's interpreter."""
+"""Operations on the values of edges: plain torch, sparse products, and the GPU's kernels."""
 
 from collections.abc import Callable
 
@@ -66,17 +66,29 @@ def inputs_of(operation: Callable[..., Tensor], heads: int, channels: int) -> li
     ]
 
 
+@pytest.fixture(params=["kernels", "sparse products"])
+def row_operations(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Compute float64 with plain torch, and all else from the edges of every node."""
+
+    def is_not_double(*tensors: Tensor) -> bool:
+        return all(x.dtype != torch.double for x in tensors)
+
+    monkeypatch.setattr(edge_operations, "_computes_by_rows", is_not_double)
+    has_kernels = request.param == "kernels"
+    monkeypatch.setattr(edge_operations, "is_fused", lambda x: has_kernels)
+    return str(request.param)
+
+
 @pytest.mark.parametrize(("heads", "channels"), [(1, 7), (3, 5), (20, 70)])
 @pytest.mark.parametrize("operation", [pair_sums, softmax, weighted_sums])
-def test_kernels_equal_plain_torch_for_runs_at_once(
+def test_row_operations_equal_plain_torch_for_runs_at_once(
     operation: Callable[..., Tensor],
     heads: int,
     channels: int,
     edges: EdgeList,
-    monkeypatch: pytest.MonkeyPatch,
+    row_operations: str,
 ) -> None:
     """Values and gradients of two runs as one computation, against single runs in float64."""
-    monkeypatch.setattr(edge_operations, "is_fused", lambda x: x.dtype == torch.float32)
     inputs = inputs_of(operation, heads, channels)
     factor = torch.randn_like(operation(*(part[0] for part in inputs), edges))
 
@@ -94,28 +106,31 @@ def test_kernels_equal_plain_torch_for_runs_at_once(
             torch.testing.assert_close(found[run].double(), part.grad, rtol=1e-4, atol=1e-4)
 
 
-def test_kernels_do_not_overflow(edges: EdgeList, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edge_operations, "is_fused", lambda x: True)
+def test_large_scores_do_not_overflow(edges: EdgeList, row_operations: str) -> None:
     score = 1000 * torch.randn(NUM_EDGES, 1)
     weight = softmax(score, edges)
-    monkeypatch.undo()
-    torch.testing.assert_close(weight, softmax(score, edges))
+    torch.testing.assert_close(weight, softmax(score.double(), edges).float())
 
 
-def test_kernels_read_weights_and_values_of_different_precision(
-    edges: EdgeList, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_and_values_may_differ_in_precision(edges: EdgeList, row_operations: str) -> None:
     """Under autocast, GAT has weights in float32 and values in half precision."""
-    weight = torch.rand(NUM_EDGES, 2)
-    x = torch.rand(N, 2, 3).bfloat16()
-    expected = weighted_sums(weight, x, edges)
-    monkeypatch.setattr(edge_operations, "is_fused", lambda x: True)
-    weight.requires_grad_()
-    x.requires_grad_()
+    weight = torch.rand(NUM_EDGES, 2).requires_grad_()
+    x = torch.rand(N, 2, 3).bfloat16().requires_grad_()
     out = weighted_sums(weight, x, edges)
-    out.sum().backward()
-    torch.testing.assert_close(out, expected)
-    assert weight.grad is not None
-    assert x.grad is not None
-    assert weight.grad.dtype == torch.float32
-    assert x.grad.dtype == torch.bfloat16
+    found = torch.autograd.grad(out.square().sum(), (weight, x))
+    exact = weighted_sums(weight.double(), x.double(), edges)
+    expected = torch.autograd.grad(exact.square().sum(), (weight, x))
+    torch.testing.assert_close(out, exact.float())
+    torch.testing.assert_close(found, expected)
+    assert [grad.dtype for grad in found] == [torch.float32, torch.bfloat16]
+
+
+def test_graph_without_edges() -> None:
+    nothing = torch.empty(0, dtype=torch.long)
+    edges = EdgeList(nothing, nothing, N)
+    of_node = torch.randn(N, 2, requires_grad=True)
+    x = torch.randn(N, 2, 3, requires_grad=True)
+    out = weighted_sums(softmax(pair_sums(of_node, of_node, edges), edges), x, edges)
+    gradients = torch.autograd.grad(out.sum(), (of_node, x))
+    for tensor in (out, *gradients):
+        assert not tensor.any()
