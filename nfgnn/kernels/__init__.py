@@ -14,7 +14,7 @@ with kernels import Triton, so they are imported where they are used.
                                         :mod:`nfgnn.nn.residual_block`
 :mod:`nfgnn.kernels.attention`          attention over neighbours; twin :mod:`nfgnn.nn.attention`
 :mod:`nfgnn.kernels.edge_operations`    softmax and sums over the edges of a node; twin
-                                        :mod:`nfgnn.nn.edge_operations`
+                                        :mod:`nfgnn.nn.sparse_edge_operations`
 :mod:`nfgnn.kernels.dropout_mask`       which values dropout keeps
 :mod:`nfgnn.kernels.training_step`      loss, stopping rule and Adam; twins in :mod:`nfgnn.training`
 ======================================= ==================================================
