@@ -70,7 +70,7 @@ def _weighted_sums_kernel(
 
 
 @triton.jit
-def _weight_gradient_kernel(
+def _edge_products_kernel(
     indptr, others, edges, grad, x, d_weight, heads, channels,
     HEADS: tl.constexpr, CHANNELS: tl.constexpr, ENTRIES: tl.constexpr,
 ):  # fmt: skip
@@ -171,7 +171,7 @@ def weighted_sums(
     return out
 
 
-def weight_gradient(
+def edge_products(
     indptr: Tensor, others: Tensor, edges: Tensor, grad: Tensor, x: Tensor, dtype: torch.dtype
 ) -> Tensor:
     """Return the products ``grad[row] · x[other]`` of every edge, ``[edges, heads]``.
@@ -185,7 +185,7 @@ def weight_gradient(
     rows, heads, channels = grad.shape
     d_weight = torch.empty(edges.numel(), heads, dtype=dtype, device=x.device)
     block_heads, block_channels = head_blocks(heads, channels)
-    _weight_gradient_kernel[(rows, triton.cdiv(heads, block_heads))](
+    _edge_products_kernel[(rows, triton.cdiv(heads, block_heads))](
         indptr, others, edges, grad, x, d_weight, heads, channels,
         block_heads, block_channels, _ENTRIES, num_warps=1,
     )  # fmt: skip

@@ -39,16 +39,29 @@ class EdgeList:
     source: Tensor
     target: Tensor
     num_nodes: int
+    original: "EdgeList | None" = None
+    """The list that this one has in the other direction. Both share their rows."""
 
     @cached_property
     def by_target(self) -> EdgeRows:
         """The edges that end in every node."""
+        if self.original is not None:
+            return self.original.by_source
         return self._rows(self.target, self.source)
 
     @cached_property
     def by_source(self) -> EdgeRows:
         """The edges that start in every node."""
+        if self.original is not None:
+            return self.original.by_target
         return self._rows(self.source, self.target)
+
+    @property
+    def reversed(self) -> "EdgeList":
+        """The edges in the other direction."""
+        if self.original is not None:
+            return self.original
+        return EdgeList(self.target, self.source, self.num_nodes, original=self)
 
     def _rows(self, ends: Tensor, others: Tensor) -> EdgeRows:
         # The rows outlive the pass that asks for them first, so they must suit any mode.

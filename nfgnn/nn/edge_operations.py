@@ -1,10 +1,10 @@
 r"""Operations on the values of edges: pair sums, softmax over neighbours, weighted sums.
 
-Every edge and every node has a value, or a row of channels, per head. Two modules of the same
-functions compute them without a row of channels per edge:
-:mod:`nfgnn.kernels.edge_operations` on a GPU, without atomic additions, and
-:mod:`nfgnn.nn.sparse_edge_operations` on a CPU. Under ``vmap`` the runs become heads. Everything
-else, such as a compiler, gets plain operations of torch.
+Every edge and every node has a value, or a row of channels, per head. Two modules implement the
+same functions without allocating a row of channels per edge:
+:mod:`nfgnn.kernels.edge_operations` for a GPU, without atomic additions, and
+:mod:`nfgnn.nn.sparse_edge_operations` for a CPU. ``torch.compile`` and other devices use plain
+operations of torch. Under ``vmap`` the runs become heads.
 """
 
 from types import ModuleType
@@ -106,14 +106,6 @@ def _runs_as_heads(function: F) -> F:
     return fast_apply(function)
 
 
-class _Gradient(Function):
-    """The gradient of another function, which has none itself."""
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        pass
-
-
 @_runs_as_heads
 class _PairSums(Function):
     @staticmethod
@@ -130,7 +122,7 @@ class _PairSums(Function):
 
 
 @_runs_as_heads
-class _PairSumsGradient(_Gradient):
+class _PairSumsGradient(Function):
     @staticmethod
     def forward(grad: Tensor, edges: EdgeList) -> tuple[Tensor, Tensor]:
         operations = _row_operations(grad)
@@ -139,6 +131,14 @@ class _PairSumsGradient(_Gradient):
         for rows in (edges.by_source, edges.by_target):
             sums.append(operations.edge_sums(rows.indptr, rows.edges, grad))
         return sums[0], sums[1]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, EdgeList], output: Any) -> None:
+        ctx.edges = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, d_source: Tensor, d_target: Tensor) -> tuple[Tensor, None]:
+        return _PairSums.apply(d_source, d_target, ctx.edges), None
 
 
 @_runs_as_heads
@@ -160,7 +160,7 @@ class _Softmax(Function):
 
 
 @_runs_as_heads
-class _SoftmaxGradient(_Gradient):
+class _SoftmaxGradient(Function):
     @staticmethod
     def forward(grad: Tensor, weight: Tensor, edges: EdgeList) -> Tensor:
         rows = edges.by_target
@@ -168,6 +168,26 @@ class _SoftmaxGradient(_Gradient):
         operations = _row_operations(*tensors)
         out: Tensor = operations.softmax_gradient(rows.indptr, rows.edges, *tensors)
         return out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, EdgeList], output: Tensor) -> None:
+        grad, weight, ctx.edges = inputs
+        ctx.save_for_backward(grad, weight)
+
+    @staticmethod
+    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, Tensor, None]:
+        grad, weight = ctx.saved_tensors
+        # Of weight * (grad - along), with along the sum of weight * grad over the edges of a node.
+        along = _sums_at_target(weight * grad, ctx.edges)
+        d_weight = outer * (grad - along) - grad * _sums_at_target(weight * outer, ctx.edges)
+        # The derivative of a softmax is symmetric.
+        return _SoftmaxGradient.apply(outer, weight, ctx.edges), d_weight, None
+
+
+def _sums_at_target(value: Tensor, edges: EdgeList) -> Tensor:
+    """Return for every edge the sum over all edges with the same target."""
+    total = value.new_zeros(edges.num_nodes, value.shape[1]).index_add(0, edges.target, value)
+    return total.index_select(0, edges.target)
 
 
 @_runs_as_heads
@@ -187,15 +207,32 @@ class _WeightedSums(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
-        return *_WeightedSumsGradient.apply(grad, *ctx.saved_tensors, ctx.edges), None
+        weight, x = ctx.saved_tensors
+        d_weight = _EdgeProducts.apply(grad, x, ctx.edges)
+        d_x = _WeightedSums.apply(weight, grad, ctx.edges.reversed)
+        return d_weight.to(weight.dtype), d_x.to(x.dtype), None
 
 
 @_runs_as_heads
-class _WeightedSumsGradient(_Gradient):
+class _EdgeProducts(Function):
+    """The inner products of a row of the target and a row of the source of every edge."""
+
     @staticmethod
-    def forward(grad: Tensor, weight: Tensor, x: Tensor, edges: EdgeList) -> tuple[Tensor, Tensor]:
-        operations = _row_operations(grad, weight, x)
-        grad = grad.contiguous()
-        d_weight = operations.weight_gradient(*edges.by_target, grad, x.contiguous(), weight.dtype)
-        d_x = operations.weighted_sums(*edges.by_source, weight.contiguous(), grad, x.dtype)
-        return d_weight, d_x
+    def forward(of_target: Tensor, of_source: Tensor, edges: EdgeList) -> Tensor:
+        dtype = torch.promote_types(of_target.dtype, of_source.dtype)
+        tensors = (of_target.contiguous(), of_source.contiguous())
+        operations = _row_operations(*tensors)
+        out: Tensor = operations.edge_products(*edges.by_target, *tensors, dtype)
+        return out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, EdgeList], output: Tensor) -> None:
+        of_target, of_source, ctx.edges = inputs
+        ctx.save_for_backward(of_target, of_source)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        of_target, of_source = ctx.saved_tensors
+        d_target = _WeightedSums.apply(grad, of_source, ctx.edges)
+        d_source = _WeightedSums.apply(grad, of_target, ctx.edges.reversed)
+        return d_target.to(of_target.dtype), d_source.to(of_source.dtype), None

@@ -34,7 +34,7 @@ def weighted_sums(
     return out
 
 
-def weight_gradient(
+def edge_products(
     indptr: Tensor, others: Tensor, edges: Tensor, grad: Tensor, x: Tensor, dtype: torch.dtype
 ) -> Tensor:
     """Return the products ``grad[row] · x[other]`` of every edge, ``[edges, heads]``.

@@ -122,7 +122,7 @@ def all_kernels() -> None:
         edges = torch.arange(graph[1].numel(), dtype=torch.int32)
         weights = torch.rand(edges.numel(), 6)
         edge_operations.weighted_sums(*graph, edges, weights, values, dtype)
-        edge_operations.weight_gradient(*graph, edges, values, values, torch.float32)
+        edge_operations.edge_products(*graph, edges, values, values, torch.float32)
         of_edges = (graph[0], edges, weights.to(dtype))
         edge_operations.edge_sums(*of_edges)
         edge_operations.softmax(*of_edges)

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from nfgnn.nn import edge_list
-from nfgnn.nn.edge_list import edges_with_self_loops, normalised_edges
+from nfgnn.nn.edge_list import edges_of_matrix, edges_with_self_loops, normalised_edges
 from nfgnn.nn.models import find_model
+from nfgnn.spectral import CSR
 
 N = 5
 
@@ -46,6 +47,24 @@ def test_edges_are_normalised_by_the_roots_of_both_degrees(
     root = torch.where(degree > 0, degree.rsqrt(), 0.0)
     found = dense(edges.source, edges.target, norm)
     torch.testing.assert_close(found, root[:, None] * matrix * root)
+
+
+def test_edges_of_a_matrix_lead_from_column_to_row(edge_index: Tensor) -> None:
+    values = torch.ones(edge_index.shape[1])
+    matrix = CSR.from_tensor(dense(*edge_index, values).to_sparse_csr())
+    edges = edges_of_matrix(matrix)
+    assert edges_of_matrix(matrix) is edges
+    ones = torch.ones(edges.source.numel())
+    assert torch.equal(dense(edges.source, edges.target, ones), matrix.tensor.to_dense().sign())
+
+
+def test_reversed_edges_have_the_rows_of_the_other_end(edge_index: Tensor) -> None:
+    edges = edges_with_self_loops(edge_index, N)
+    for found, expected in zip(edges.reversed.by_target, edges.by_source):
+        assert torch.equal(found, expected)
+    for found, expected in zip(edges.reversed.by_source, edges.by_target):
+        assert torch.equal(found, expected)
+    assert edges.reversed.reversed is edges
 
 
 def count_preparations(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -125,6 +125,26 @@ def test_weights_and_values_may_differ_in_precision(edges: EdgeList, row_operati
     assert [grad.dtype for grad in found] == [torch.float32, torch.bfloat16]
 
 
+@pytest.mark.parametrize("operation", [pair_sums, softmax, weighted_sums])
+def test_first_and_second_derivatives(
+    operation: Callable[..., Tensor], edges: EdgeList, row_operations: str
+) -> None:
+    """Against plain torch, whose operations have derivatives of all orders."""
+    inputs = [part[0] for part in inputs_of(operation, heads=2, channels=3)]
+
+    def derivatives(*tensors: Tensor) -> list[Tensor]:
+        leaves = [tensor.clone().requires_grad_() for tensor in tensors]
+        out = operation(*leaves, edges)
+        first = torch.autograd.grad(out.pow(3).sum(), leaves, create_graph=True)
+        second = torch.autograd.grad(sum(grad.pow(2).sum() for grad in first), leaves)
+        return [*first, *second]
+
+    exact = derivatives(*inputs)
+    found = derivatives(*(tensor.float() for tensor in inputs))
+    for value, expected in zip(found, exact):
+        torch.testing.assert_close(value.double(), expected, rtol=1e-3, atol=1e-3)
+
+
 def test_graph_without_edges() -> None:
     nothing = torch.empty(0, dtype=torch.long)
     edges = EdgeList(nothing, nothing, N)
