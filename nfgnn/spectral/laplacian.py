@@ -144,6 +144,26 @@ class ScaledLaplacian:
         root = 1 / torch.where(self.scale > 0, scale, 1.0)
         return scale.to(dtype)[:, None], root.to(dtype)[:, None]
 
+    def with_self_loops(self, self_loops: bool) -> "ScaledLaplacian":
+        """Return the operator of the same graph with or without self-loops, built once.
+
+        Its assumed largest eigenvalue is 2.
+        """
+        if self.self_loops is None or self.self_loops == self_loops:
+            return self
+        if self.entries is not None:
+            raise UserError(
+                "the graph is an operator with edge weights that require a gradient, and it is "
+                "needed with and without self-loops: pass the edges and edge_weight instead"
+            )
+
+        def make() -> ScaledLaplacian:
+            row = torch.repeat_interleave(self.indptr.diff().long())
+            edge_index = torch.stack([row, self.indices.long()])
+            return _build(edge_index, self.weight, self.num_nodes, self_loops, 2.0, False)
+
+        return _CACHE.lookup((self.indices, self.weight), self_loops, make)
+
     def __matmul__(self, x: Tensor) -> Tensor:
         stretch = 2 / self.lambda_max
         return (stretch - 1) * x - stretch * self.propagate(x)

@@ -17,6 +17,7 @@ from torch_geometric.utils import remove_self_loops
 from nfgnn.errors import UserError
 from nfgnn.nn.models import find_model
 from nfgnn.nn.models.fagcn import _SignedAttention
+from nfgnn.spectral import scaled_laplacian
 
 N, FEATURES, CLASSES = 30, 6, 3
 
@@ -468,3 +469,23 @@ class SparseProducts(TorchDispatchMode):
 def random_symmetric_weight(edge_index: Tensor) -> Tensor:
     weight = torch.rand(N, N)
     return (weight + weight.T)[edge_index[0], edge_index[1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "self_loops"),
+    [
+        ("FSGNN", {}, False),
+        ("FSGNN", {}, True),
+        ("LINKX", {"num_nodes": N}, False),
+        ("LINKX", {"num_nodes": N}, True),
+        ("NFGNN", {"num_nodes": N, "link": "raw", "self_loops": True}, True),
+    ],
+)
+def test_models_derive_the_other_form_of_a_prepared_operator(
+    name: str, settings: dict[str, Any], self_loops: bool, graph: tuple[Tensor, Tensor]
+) -> None:
+    """All of them read the graph without self-loops; FSGNN and this NFGNN also with them."""
+    x, edge_index = graph
+    model = baseline(name, **settings)
+    operator = scaled_laplacian(edge_index, None, N, self_loops=self_loops)
+    torch.testing.assert_close(model(x, operator), model(x, edge_index))

@@ -25,6 +25,7 @@ from nfgnn.nn import (
     terms_linear,
 )
 from nfgnn.nn.conv import spectral_conv
+from nfgnn.nn.models.residual_stack import BlockConv, ResidualStack
 from nfgnn.training import RunConfig, fit
 from nfgnn.training.batched import Member, fit_batched
 
@@ -168,6 +169,34 @@ def test_heads_must_divide_the_width(name: str, settings: dict[str, object]) -> 
     message = "heads = 7 does not divide hidden_channels = 128: choose a divisor, such as heads = 8"
     with pytest.raises(UserError, match=message):
         find_model(name).model(5, 3, heads=7, **settings)
+
+
+def test_settings_of_a_network_may_be_positional() -> None:
+    """Networks of other packages, which were written for 0.2.0, pass them so."""
+
+    class Mean(BlockConv):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = SAGEConv(WIDTH, WIDTH)
+
+        def reset_parameters(self) -> None:
+            self.conv.reset_parameters()
+
+        def forward(
+            self,
+            x: Tensor,
+            edge_index: Tensor,
+            edge_weight: Tensor | None = None,
+            batch: Tensor | None = None,
+        ) -> Tensor:
+            return self.conv(x, edge_index)
+
+    network = ResidualStack(3, 2, WIDTH, [Mean()], 0.1, "mean", False, "none", 0.2)
+    assert network.dropout == 0.1
+    assert network.jumping == "mean"
+    assert network.norm == "none"
+    assert network.input_dropout == 0.2
+    assert network(torch.randn(N, 3), random_graph(N, 0.3, 0)).shape == (N, 2)
 
 
 def test_an_unknown_norm_is_refused() -> None:

@@ -42,6 +42,19 @@ def test_self_loops_are_those_of_gcn() -> None:
     torch.testing.assert_close(ours, expected)
 
 
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_an_operator_knows_its_graph_with_and_without_self_loops(has_weights: bool) -> None:
+    edge_index = random_graph(30, 0.2, 1)
+    weight = weighted(edge_index) if has_weights else None
+    plain = scaled_laplacian(edge_index, weight, 30)
+    looped = scaled_laplacian(edge_index, weight, 30, self_loops=True)
+    identity = torch.eye(30, dtype=torch.float64)
+    torch.testing.assert_close(plain.with_self_loops(True) @ identity, looped @ identity)
+    torch.testing.assert_close(looped.with_self_loops(False) @ identity, plain @ identity)
+    assert plain.with_self_loops(False) is plain
+    assert plain.with_self_loops(True) is plain.with_self_loops(True)
+
+
 def test_repeated_edges_add_up_and_loops_are_dropped() -> None:
     edge_index = torch.tensor([[0, 1, 0, 1, 1, 2, 2], [1, 0, 1, 0, 2, 1, 2]])
     A = torch.tensor([[0, 2.0, 0], [2, 0, 1], [0, 1, 0]]).double()

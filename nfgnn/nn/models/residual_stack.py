@@ -151,7 +151,6 @@ class ResidualStack(NodeModel):
         out_channels: int,
         hidden_channels: int,
         convs: Sequence[SpectralConv | BlockConv],
-        *,
         dropout: float,
         jumping: str,
         recompute: bool,
