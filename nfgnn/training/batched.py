@@ -89,10 +89,10 @@ class BatchedTrainer(Trainer):
         # only written at the end.
         self.template = copy.deepcopy(models[0])
         self.pair = _Pair(self.template)
-        self._warm_up()
         self.layout = Layout(models[0])
         self.weights = torch.stack([self.layout.flatten(model) for model in models])
         self.precision = self._shared_precision()
+        self._warm_up()
         self.statistics = StackedStatistics(models, self.weights.device)
         self.constants = self.layout.constants(models) | self.statistics.views()
         # Rates are tensors even if all are equal, because vmap only draws a mask for every run
@@ -189,11 +189,17 @@ class BatchedTrainer(Trainer):
     def _warm_up(self) -> None:
         """Run a plain step, because the graph has to be prepared outside of any transformation.
 
-        An evaluation comes first, so that this happens while a step holds no memory.
+        An evaluation comes first, so that this happens while a step holds no memory. Both have the
+        precision of the passes, because what is prepared may depend on it.
         """
-        self.template.eval()(*self.inputs)
         with torch.enable_grad():
-            self.pair(*self.inputs)[0].sum().backward()
+            weights = {
+                name: value.to(self.precision) for name, value in self.template.named_parameters()
+            }
+        functional_call(self.template.eval(), weights, self.inputs)
+        with torch.enable_grad():
+            values = {f"model.{name}": value for name, value in weights.items()}
+            functional_call(self.pair, values, self.inputs)[0].sum().backward()
         self.template.zero_grad()
 
     def run_epoch(self) -> None:

@@ -6,6 +6,7 @@ from torch_geometric.data import Data
 
 from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.data import FeatureScaling
+from nfgnn.nn import propagated_features
 from nfgnn.nn.models import MODELS
 from nfgnn.training import RunConfig, fit
 from nfgnn.training.batched import Member, bytes_per_run, fit_batched
@@ -40,6 +41,25 @@ def runs(
                     setattr(module, rate, 0.0)
         out.append((model, split(graph, "full", seed), config))
     return out
+
+
+def test_prepared_values_do_not_belong_to_a_transformation(graph: Data) -> None:
+    """In half precision the tokens of PolyFormer differ from those in float32."""
+    data = split(graph, "full", 0)
+    data.x = data.x.float()
+    settings = {"epochs": 2, "precision": "bfloat16", "hidden_channels": 8}
+    config = RunConfig.resolve("PolyFormer", settings, None, None, "none")
+    members = []
+    for _ in range(2):
+        model = config.build(data.num_features, data.num_classes)
+        members.append(Member(model, data.train_mask, data.val_mask, config.training))
+    fit_batched(members, data)
+    values = [entry.value for entry in propagated_features._CACHE._entries.values()]
+    tokens = [value for value in values if torch.is_tensor(value) and value.is_floating_point()]
+    halves = [value for value in tokens if value.dtype == torch.bfloat16]
+    assert halves
+    for value in halves:
+        assert value.data_ptr()  # raises for a tensor of a transformation that has ended
 
 
 def compare(graph: Data, name: str, settings: list[dict]) -> list[int]:
