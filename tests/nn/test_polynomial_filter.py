@@ -239,7 +239,6 @@ def refused_calls() -> dict[str, tuple]:
         "must not be negative": (x, edge_index, -ones),
         "both directions": (x, edge_index[:, 1:]),
         r"batch has the shape \[3\]": (x, edge_index, None, torch.zeros(3).long()),
-        f"batch numbers a graph {N}": (x, edge_index, None, torch.full((N,), N)),
         "return_coefficients is passed by keyword": (x, edge_index, None, True),
     }
 
@@ -248,6 +247,15 @@ def refused_calls() -> dict[str, tuple]:
 def test_wrong_inputs_are_refused(message: str) -> None:
     with pytest.raises(UserError, match=message):
         NFConv(CHANNELS, K=3)(*refused_calls()[message])
+
+
+@pytest.mark.parametrize("number", [-1, N])
+def test_gates_that_pool_a_graph_refuse_wrong_numbers_of_graphs(number: int) -> None:
+    edge_index, x = random_graph(N, 0.2, 0), torch.randn(N, CHANNELS)
+    batch = torch.full((N,), number)
+    with pytest.raises(UserError, match=f"batch contains the graph number {number}"):
+        NFConv(CHANNELS, K=3, rank=3, gate="agreement")(x, edge_index, batch=batch)
+    NFConv(CHANNELS, K=3, gate="term")(x, edge_index, batch=batch)
 
 
 def test_an_estimated_eigenvalue_is_refused_where_it_would_mislead() -> None:

@@ -178,13 +178,6 @@ class SpectralLayer(nn.Module):
                 f"batch has the shape {list(batch.shape)}, but x has {x.shape[0]} rows: pass the "
                 "graph of every node"
             )
-        # On a GPU, reading the largest number would wait for the device.
-        is_readable = not batch.is_cuda and not torch.compiler.is_compiling()
-        if is_readable and batch.numel() and int(batch.max()) >= batch.numel():
-            _refuse(
-                f"batch numbers a graph {int(batch.max())}, but there are only {batch.numel()} "
-                "nodes: pass torch.unique(batch, return_inverse=True)[1]"
-            )
         if isinstance(self.lambda_max, str):
             _refuse(
                 'lambda_max="estimate" would be one number for all graphs of a batch: give '
