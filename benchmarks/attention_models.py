@@ -4,7 +4,7 @@
 
 A step is forward and backward pass with dropout, on random graphs with the numbers of nodes and
 edges of three datasets. The networks are GAT with 8 heads of 8 channels, and FAGCN with two layers
-of width 64. Times are the least of all rounds, of the same process. Without dropout, both
+of width 64. Times are the minimum over all rounds in one process. Without dropout, both
 implementations must compute the same logits. Writes
 benchmarks/results/attention_models_<device>.md.
 """

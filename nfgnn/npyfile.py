@@ -58,7 +58,7 @@ class NpyFile:
             path: the file.
             remedy: what the user can do if it is damaged, for the message.
         """
-        if not path.is_file():  # opening a named pipe would wait for ever
+        if not path.is_file():  # opening a named pipe would wait forever
             raise UserError(f"{path}: is missing, or not a file; {remedy}")
         try:
             with path.open("rb") as stream:

@@ -82,9 +82,9 @@ def find_class(
 
     Args:
         group: the entry points of other packages.
-        name: of the class in the registry.
+        name: name of the class in the registry.
         registry: the known classes.
-        base: what all of them derive from.
+        base: the required base class.
         shown: the public name of ``base``, for the error message.
 
     Returns:

@@ -157,7 +157,8 @@ class ValidationPredictions:
         differences = samples[0] - samples[1] - correction
         low, high = interval(differences)
         if low == high and self.metric.greater_is_better:
-            # Both predict the same in all samples. The rule of three limits what is not seen.
+            # Both predict the same in all samples. The rule of three bounds a difference that
+            # the samples do not show.
             low -= 3 / scored.count
             high += 3 / scored.count
         defined = differences[~differences.isnan()]

@@ -1,8 +1,8 @@
-"""Operations on the values of edges; twin of :mod:`nfgnn.nn.edge_operations`.
+"""Operations on the values of edges; twin of :mod:`nfgnn.nn.sparse_edge_operations`.
 
-Every edge has a value per head. A program computes one node, and reads the values of its edges and
-neighbours where they are. So no tensor has a row of channels per edge, and the same input gives the
-same bits.
+Every edge has a value per head. One program handles one node and reads the values of its edges and
+neighbours directly. No tensor with a row of channels per edge is allocated, and the same input
+gives the same bits.
 
 The rows of a kernel are the edges of every node: ``indptr``, the other ends ``others`` and the
 numbers ``edges`` of the edges in the list, as in :class:`nfgnn.nn.edge_list.EdgeRows`.

@@ -18,7 +18,7 @@ def check_counts(least: int = 1, **counts: Any) -> None:
 
 
 def check_rates(**rates: Any) -> None:
-    """Refuse dropout rates that are not numbers from 0 to 1, or that are 1."""
+    """Refuse dropout rates that are not numbers of at least 0 and below 1."""
     for name, value in rates.items():
         if not isinstance(value, Real) or not 0 <= float(value) < 1:
             raise UserError(

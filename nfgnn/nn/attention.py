@@ -4,7 +4,8 @@ r"""Graph attention: a weighted mean over the neighbours of a node, for one run 
           α_{ij} = \mathrm{softmax}_j\big(\mathrm{LeakyReLU}(t_i + s_j)\big)
 
 for every head. On a GPU, :mod:`nfgnn.kernels.attention` computes it without storing a weight per
-edge, elsewhere :mod:`nfgnn.nn.edge_operations` does with one. Under ``vmap`` the runs become heads.
+edge; other devices store one (:mod:`nfgnn.nn.edge_operations`). Under ``vmap`` the runs become
+heads.
 """
 
 from typing import Any

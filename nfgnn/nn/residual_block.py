@@ -6,9 +6,8 @@ r"""The row-wise operations of a residual block, for one run and for many at onc
 
 h is at least float32, everything else has the precision of the weights. On a GPU, the row-wise
 operations are one kernel each (:mod:`nfgnn.kernels.residual_block`); elsewhere they are plain
-torch. Under
-``vmap`` the tensors of nodes are ``[n, runs, width]`` in memory, which is also the layout of a
-sparse product over the columns of all runs, so the operations copy nothing.
+torch. Under ``vmap`` the tensors of nodes are ``[n, runs, width]`` in memory, which is also the
+layout of a sparse product over the columns of all runs, so the operations copy nothing.
 
 :mod:`nfgnn.nn.terms_linear` computes u. In place of LayerNorm, a network may have batch
 normalisation (:mod:`nfgnn.nn.batch_norm`).

@@ -282,9 +282,9 @@ TABLES: dict[str, TableSpec] = {
         ranked=True,
         settings_note="winners of a search by validation scores; `modern-search.md` lists the "
         "number of draws and splits behind every winner, and the files with the values that were "
-        "searched. NFNet and the residual networks are trained in bfloat16 on a GPU, all others in "
-        "float32. Under `public`, the seeds of the table are the ten official splits that the "
-        "search also used, with other weights",
+        "searched. NFNet, the residual networks and PolyFormer (not its earlier runs) are trained "
+        "in bfloat16 on a GPU, all others in float32. Under `public`, the seeds of the table are "
+        "the ten official splits that the search also used, with other weights",
     ),
     "time": TableSpec(
         title="Time per epoch and per run",

@@ -154,7 +154,8 @@ class PolyFormer(NodeModel):
     def _tokens(self, x: Features, edge_index: Any, edge_weight: Tensor | None) -> Tensor:
         """Return the tokens of all nodes, ``[K + 1, n, hidden_channels]``.
 
-        They have the precision of the weights.
+        They have the precision of the weights. Under autocast, those of dense features are in half
+        precision.
         """
         operator = scaled_laplacian(edge_index, edge_weight, x.shape[0], self.self_loops)
         weight = self.lin.weight

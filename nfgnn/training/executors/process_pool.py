@@ -129,7 +129,10 @@ def _run_in_pool(
 
 
 def kill_workers(pool: ProcessPoolExecutor) -> None:
-    """Do as ``kill_workers`` of Python 3.14. Waiting for workers to clean up takes seconds."""
+    """Kill the workers, as ``ProcessPoolExecutor.kill_workers`` of Python 3.14 does.
+
+    Waiting for workers to clean up takes seconds.
+    """
     workers = list((pool._processes or {}).values())
     pool.shutdown(wait=False, cancel_futures=True)
     for worker in workers:
