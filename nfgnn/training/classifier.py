@@ -274,8 +274,8 @@ class NodeClassifier:
                 data, self.model, self.settings, protocol, self.preset
             )
         self.scaling_ = inputs.fit_scaling(data, self.config_.training.features)
-        self.class_names_ = data.get("class_names")
-        self.feature_names_ = data.get("feature_names")
+        self.class_names_ = inputs.names_of(data, "class_names")
+        self.feature_names_ = inputs.names_of(data, "feature_names")
         self.feature_encoding_ = data.get("feature_encoding")
         self.initialise(data)
 

@@ -106,9 +106,15 @@ def _no_unobserved_nodes(store: Store) -> UserError:
     )
 
 
+def names_of(data: Data, key: str) -> list[str] | None:
+    """Return the names of features or classes, which may be any sequence, as a list of text."""
+    names = data.get(key)
+    return None if names is None else [str(name) for name in names]
+
+
 def align_features(data: Data, trained: list[str] | None) -> Data:
     """Return the graph with its features in the order of training, if both have feature names."""
-    names = data.get("feature_names")
+    names = names_of(data, "feature_names")
     if not trained or not names or names == trained:
         return data
     position = {name: i for i, name in enumerate(names)}

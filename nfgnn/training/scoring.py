@@ -65,14 +65,14 @@ def score_nodes(predictor: Predictor, data: Data, mask: Tensor | None, metric: s
 
 def _in_order_of_training(data: Data, y: Tensor, trained: list[str] | None) -> Tensor:
     """Return labels with the numbers that their classes have in the model."""
-    names = data.get("class_names")
-    if not names or not trained or list(names) == list(trained):
+    names = inputs.names_of(data, "class_names")
+    if not names or not trained or names == trained:
         return y
     unknown = [names[c] for c in y.unique().tolist() if names[c] not in trained]
     if unknown:
         raise UserError(
             f"the graph has the class {unknown[0]!r}, but the model was trained with "
-            f"{', '.join(map(str, trained))}: score nodes of these classes only"
+            f"{', '.join(trained)}: score nodes of these classes only"
         )
     number = torch.tensor([trained.index(name) if name in trained else -1 for name in names])
     return number[y]

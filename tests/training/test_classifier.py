@@ -1,7 +1,10 @@
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
@@ -9,6 +12,8 @@ from torch_geometric.data import Data
 
 from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.errors import UserError
+from nfgnn.training import prediction_table
+from nfgnn.training.inputs import align_features
 
 
 @pytest.fixture(scope="module")
@@ -259,6 +264,35 @@ def test_columns_and_classes_are_matched_by_name(data: Data) -> None:
     other.class_names = ["z", *other.class_names[1:]]
     with pytest.raises(UserError, match="the graph has the class 'z'"):
         classifier.score(other)
+
+
+@pytest.mark.parametrize("kind", [tuple, np.array, pd.Index])
+def test_names_may_be_any_sequence(kind: Callable[..., Any], data: Data, tmp_path) -> None:
+    graph = named(data)
+    other = graph.clone()
+    other.feature_names = kind(graph.feature_names)
+    other.class_names = kind(graph.class_names)
+    classifier = NodeClassifier("NFGNN", K=2, epochs=3).fit(other)
+    assert classifier.feature_names_ == graph.feature_names
+    assert align_features(other, classifier.feature_names_) is other
+    assert torch.equal(classifier.predict_proba(other), classifier.predict_proba(graph))
+    assert torch.equal(classifier.coefficients(other), classifier.coefficients(graph))
+    assert classifier.score(other) == classifier.score(graph)
+    table = prediction_table(classifier, other)
+    assert table.equals(prediction_table(classifier, graph))
+    classifier.save(tmp_path / "model")
+    assert NodeClassifier.load(tmp_path / "model").class_names_ == graph.class_names
+
+
+def test_names_are_compared_as_text(data: Data, tmp_path) -> None:
+    graph = named(data)
+    graph.class_names = list(range(graph.num_classes))
+    classifier = NodeClassifier("MLP", epochs=3).fit(graph)
+    other = graph.clone()
+    other.class_names = [str(name) for name in graph.class_names]
+    assert classifier.score(other) == classifier.score(graph)
+    classifier.save(tmp_path / "model")
+    assert NodeClassifier.load(tmp_path / "model").score(graph) == classifier.score(graph)
 
 
 def test_masks_may_be_numbers_but_not_indices(data: Data, fitted: NodeClassifier) -> None:
