@@ -6,6 +6,7 @@ that both kinds pass through the same functions.
 
 import copy
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TypeGuard
@@ -126,6 +127,14 @@ def align_features(data: Data, trained: list[str] | None) -> Data:
             f"{data.get('path') or 'the graph'} lacks {len(missing)} of the {len(trained)} "
             f"features that the model was trained with: {listed}{more}; add these columns to the "
             "table of nodes"
+        )
+    counts = Counter(names) | Counter(trained)  # the larger count of every name
+    repeated = [name for name in trained if counts[name] > 1]
+    if repeated:
+        raise UserError(
+            f"several features have the name {repeated[0]!r}, so the features of "
+            f"{data.get('path') or 'the graph'} cannot be sorted as in training: give every "
+            "feature a name of its own, or pass the features in the order of training"
         )
     aligned = copy.copy(data)
     aligned.x = data.x.to_dense()[:, [position[name] for name in trained]]

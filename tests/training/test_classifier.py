@@ -266,6 +266,24 @@ def test_columns_and_classes_are_matched_by_name(data: Data) -> None:
         classifier.score(other)
 
 
+def test_features_of_the_same_name_are_not_sorted(data: Data) -> None:
+    graph = named(data)
+    classifier = NodeClassifier("MLP", epochs=3).fit(graph)
+    repeated = graph.clone()
+    repeated.x = torch.cat([graph.x, graph.x[:, :1]], 1)
+    repeated.feature_names = [*graph.feature_names, "f0"]
+    with pytest.raises(UserError, match="several features have the name 'f0'"):
+        classifier.predict(repeated)
+    again = NodeClassifier("MLP", epochs=3).fit(repeated)
+    assert again.predict(repeated).shape == (data.num_nodes,)
+    turned = repeated.clone()
+    turned.x = repeated.x.flip(1)
+    turned.feature_names = repeated.feature_names[::-1]
+    for other in (turned, graph):
+        with pytest.raises(UserError, match="several features have the name 'f0'"):
+            again.predict(other)
+
+
 @pytest.mark.parametrize("kind", [tuple, np.array, pd.Index])
 def test_names_may_be_any_sequence(kind: Callable[..., Any], data: Data, tmp_path) -> None:
     graph = named(data)
