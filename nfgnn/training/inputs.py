@@ -137,7 +137,12 @@ def align_features(data: Data, trained: list[str] | None) -> Data:
             "feature a name of its own, or pass the features in the order of training"
         )
     aligned = copy.copy(data)
-    aligned.x = data.x.to_dense()[:, [position[name] for name in trained]]
+    columns = torch.tensor([position[name] for name in trained], device=data.x.device)
+    if data.x.layout == torch.strided:
+        aligned.x = data.x[:, columns]
+    else:
+        # Sparse CSR tensors cannot be indexed by columns.
+        aligned.x = data.x.to_sparse_coo().index_select(1, columns).to_sparse_csr()
     aligned.feature_names = trained
     return aligned
 

@@ -266,6 +266,19 @@ def test_columns_and_classes_are_matched_by_name(data: Data) -> None:
         classifier.score(other)
 
 
+def test_sparse_features_in_another_order_stay_sparse(data: Data) -> None:
+    graph = named(data)
+    graph.x = graph.x.relu()
+    order = torch.randperm(graph.num_features, generator=torch.Generator().manual_seed(0))
+    other = graph.clone()
+    other.x = graph.x[:, order].to_sparse_csr()
+    other.feature_names = [graph.feature_names[i] for i in order]
+    aligned = align_features(other, graph.feature_names)
+    assert aligned.x.layout == torch.sparse_csr
+    assert torch.equal(aligned.x.to_dense(), graph.x)
+    assert aligned.feature_names == graph.feature_names
+
+
 def test_features_of_the_same_name_are_not_sorted(data: Data) -> None:
     graph = named(data)
     classifier = NodeClassifier("MLP", epochs=3).fit(graph)
