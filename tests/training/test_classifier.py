@@ -258,6 +258,16 @@ def test_columns_and_classes_are_matched_by_name(data: Data) -> None:
     other.feature_names = [graph.feature_names[i] for i in order]
     assert torch.equal(classifier.predict_proba(other), classifier.predict_proba(graph))
     assert torch.equal(classifier.coefficients(other), classifier.coefficients(graph))
+    for curve, expected in zip(classifier.response(other), classifier.response(graph)):
+        assert torch.equal(curve, expected)
+    wider = other.clone()
+    wider.x = torch.cat([torch.ones(other.num_nodes, 1), other.x], 1)
+    wider.feature_names = ["another", *other.feature_names]
+    assert torch.equal(classifier.predict_proba(wider), classifier.predict_proba(graph))
+    assert torch.equal(classifier.coefficients(wider), classifier.coefficients(graph))
+    assert classifier.lambda_max(wider) == classifier.lambda_max(graph)
+    for curve, expected in zip(classifier.response(wider), classifier.response(graph)):
+        assert torch.equal(curve, expected)
     other.class_names = graph.class_names[::-1]
     other.y = graph.num_classes - 1 - graph.y
     assert classifier.score(other) == classifier.score(graph)
