@@ -340,9 +340,14 @@ def test_masks_may_be_numbers_but_not_indices(data: Data, fitted: NodeClassifier
     expected = fitted.score(data, data.test_mask)
     assert fitted.score(data, data.test_mask.long()) == expected
     assert fitted.score(data, data.test_mask.numpy()) == expected
-    for wrong in (torch.tensor([0, 1, 2]), torch.arange(data.num_nodes)):
-        with pytest.raises(UserError, match="booleans, not indices of nodes"):
-            fitted.score(data, wrong)
+    with pytest.raises(UserError, match=r"shape \[3\], .* \[300\]: .* not indices of nodes"):
+        fitted.score(data, torch.tensor([0, 1, 2]))
+    with pytest.raises(UserError, match=r"the mask holds 2, .* not indices of nodes"):
+        fitted.score(data, torch.arange(data.num_nodes))
+    column = data.clone()
+    column.y = data.y[:, None]
+    with pytest.raises(UserError, match=r"y has the shape \[300, 1\]"):
+        fitted.score(column, data.test_mask)
 
 
 def test_prediction_needs_no_classes(data: Data, fitted: NodeClassifier) -> None:
