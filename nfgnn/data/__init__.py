@@ -36,6 +36,7 @@ from nfgnn.data.paths import cache_folder
 from nfgnn.data.power_law_graph import PowerLawGraph
 from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.data.readers.new_nodes import ExistingNodes, features_of_objects, load_new_nodes
+from nfgnn.data.readers.node_ids import ids_as_array
 from nfgnn.data.readers.tables import node_columns
 from nfgnn.data.registry import BUILT_IN, REGISTRY, Entry, canonical_name
 from nfgnn.data.registry import names as dataset_names
@@ -77,6 +78,7 @@ __all__ = [
     "few",
     "graph_paths",
     "held_bytes",
+    "ids_as_array",
     "is_available",
     "kept_edges",
     "load_dataset",

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -205,8 +206,16 @@ def observed_part(data: Data) -> Data:
     for key in ("y", "train_mask", "val_mask", "test_mask"):
         out[key] = data[key][nodes]
     if data.get("node_ids") is not None:
-        out.node_ids = np.asarray(data.node_ids)[nodes.numpy()]
+        out.node_ids = _selected(data.node_ids, nodes)
     return out
+
+
+def _selected(ids: Any, nodes: Tensor) -> Any:
+    """Return the ids of some nodes: a list of a list, otherwise an array."""
+    if isinstance(ids, list | tuple):
+        # Nodes of NetworkX may be any objects, and an array would change them.
+        return [ids[node] for node in nodes.tolist()]
+    return np.asarray(ids)[nodes.numpy(force=True)]
 
 
 def geom_gcn(data: Data, seed: int) -> Masks:

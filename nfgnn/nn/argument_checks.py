@@ -1,6 +1,5 @@
 """Validation of the arguments of layers and networks."""
 
-import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -42,18 +41,3 @@ def check_heads(heads: Any, **channels: int) -> None:
                 f"heads = {heads} does not divide {name} = {width}: choose a divisor, such as "
                 f"heads = {nearest}"
             )
-
-
-def check_lambda_max(value: Any) -> None:
-    """Refuse a largest eigenvalue that is neither a positive number nor ``"estimate"``."""
-    if isinstance(value, str):
-        valid = value == "estimate"
-    else:
-        try:
-            valid = 0 < float(value) < math.inf
-        except (TypeError, ValueError):
-            valid = False
-    if not valid:
-        raise UserError(
-            f'lambda_max = {value!r} is not valid: pass a positive number or "estimate"'
-        )

@@ -1,7 +1,7 @@
-"""Checks of the tensors that describe the edges of a graph."""
+"""Checks of the edges of a graph and of the bound of its eigenvalues."""
 
 import math
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import torch
 from torch import Tensor
@@ -47,8 +47,22 @@ def check_edges(
                 "edge_weight must not be negative: the normalised Laplacian needs non-negative "
                 "degrees"
             )
-    if not isinstance(lambda_max, str) and not 0 < lambda_max < math.inf:
-        raise UserError(f'lambda_max must be a positive number or "estimate", got {lambda_max!r}')
+    check_lambda_max(lambda_max)
+
+
+def check_lambda_max(value: Any) -> None:
+    """Refuse a largest eigenvalue that is neither a positive number nor ``"estimate"``."""
+    if isinstance(value, str):
+        valid = value == "estimate"
+    else:
+        try:
+            valid = 0 < float(value) < math.inf
+        except (TypeError, ValueError):
+            valid = False
+    if not valid:
+        raise UserError(
+            f'lambda_max = {value!r} is not valid: pass a positive number or "estimate"'
+        )
 
 
 def mirrored_keys(key: Tensor, n: int) -> Tensor:

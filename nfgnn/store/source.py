@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data import TableEncoding
+from nfgnn.data import TableEncoding, ids_as_array
 from nfgnn.npyfile import NpyFile
 from nfgnn.spectral import scaled_laplacian
 
@@ -106,7 +106,8 @@ class MemorySource:
         for key in MASKS:
             if data.get(key) is not None:
                 self.masks[key] = data[key].numpy()
-        self.node_ids = data.get("node_ids")
+        ids = data.get("node_ids")
+        self.node_ids = None if ids is None else ids_as_array(ids)
         self.feature_names: list[str] | None = data.get("feature_names") or None
         self.feature_encoding: TableEncoding | None = data.get("feature_encoding")
         self.fingerprint = self._fingerprint()

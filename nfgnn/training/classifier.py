@@ -274,8 +274,8 @@ class NodeClassifier:
                 data, self.model, self.settings, protocol, self.preset
             )
         self.scaling_ = inputs.fit_scaling(data, self.config_.training.features)
-        self.class_names_ = data.get("class_names")
-        self.feature_names_ = data.get("feature_names")
+        self.class_names_ = inputs.names_of(data, "class_names")
+        self.feature_names_ = inputs.names_of(data, "feature_names")
         self.feature_encoding_ = data.get("feature_encoding")
         self.initialise(data)
 
@@ -384,6 +384,7 @@ class NodeClassifier:
             Frequencies λ in [0, λ_max], ``[points]``, and one curve per node,
             ``[len(nodes), points]``.
         """
+        data = self._aligned(data)
         psi = self.coefficients(data)
         prop: Any = self.model_.filter
         t = torch.linspace(-1, 1, points, dtype=torch.float64)
@@ -394,6 +395,7 @@ class NodeClassifier:
 
     def lambda_max(self, data: Data) -> float:
         """Return the largest graph frequency that the filter assumes for this graph."""
+        data = self._aligned(data)
         store = inputs.store_of(data)
         if store is not None:
             return float(store.manifest.lambda_max)

@@ -6,6 +6,7 @@ that both kinds pass through the same functions.
 
 import copy
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TypeGuard
@@ -106,9 +107,15 @@ def _no_unobserved_nodes(store: Store) -> UserError:
     )
 
 
+def names_of(data: Data, key: str) -> list[str] | None:
+    """Return the names of features or classes, which may be any sequence, as a list of text."""
+    names = data.get(key)
+    return None if names is None else [str(name) for name in names]
+
+
 def align_features(data: Data, trained: list[str] | None) -> Data:
     """Return the graph with its features in the order of training, if both have feature names."""
-    names = data.get("feature_names")
+    names = names_of(data, "feature_names")
     if not trained or not names or names == trained:
         return data
     position = {name: i for i, name in enumerate(names)}
@@ -121,8 +128,21 @@ def align_features(data: Data, trained: list[str] | None) -> Data:
             f"features that the model was trained with: {listed}{more}; add these columns to the "
             "table of nodes"
         )
+    counts = Counter(names) | Counter(trained)  # the larger count of every name
+    repeated = [name for name in trained if counts[name] > 1]
+    if repeated:
+        raise UserError(
+            f"several features have the name {repeated[0]!r}, so the features of "
+            f"{data.get('path') or 'the graph'} cannot be sorted as in training: give every "
+            "feature a name of its own, or pass the features in the order of training"
+        )
     aligned = copy.copy(data)
-    aligned.x = data.x.to_dense()[:, [position[name] for name in trained]]
+    columns = torch.tensor([position[name] for name in trained], device=data.x.device)
+    if data.x.layout == torch.strided:
+        aligned.x = data.x[:, columns]
+    else:
+        # Sparse CSR tensors cannot be indexed by columns.
+        aligned.x = data.x.to_sparse_coo().index_select(1, columns).to_sparse_csr()
     aligned.feature_names = trained
     return aligned
 

@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data import split
+from nfgnn.data import ids_as_array, split
 from nfgnn.errors import UserError
 from nfgnn.existing_output import output_file, refuse_foreign_file
 from nfgnn.training.classifier import NodeClassifier
@@ -70,7 +70,7 @@ def prediction_table(
     if ids is None:
         ids = np.arange(len(shares))
     columns = {
-        "id": _id_column(ids),
+        "id": ids_as_array(ids),
         "predicted": pa.array(names[top.indices[:, 0].numpy()]),
         "probability": pa.array(best.numpy()),
         "margin": pa.array(margin.numpy()),
@@ -105,16 +105,6 @@ def _known_columns(data: Data) -> dict[str, Any]:
             part_of[nodes.numpy()] = part
         found["part"] = pa.array(part_of, pa.string())
     return found
-
-
-def _id_column(ids: Any) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.array(ids)
-    except pa.ArrowException:
-        # NetworkX allows ids of different types in one graph.
-        return pa.array([str(name) for name in ids])
 
 
 def write_table(table: Any, path: Path, overwrite: bool = False) -> None:

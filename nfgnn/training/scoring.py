@@ -44,13 +44,12 @@ def score_nodes(predictor: Predictor, data: Data, mask: Tensor | None, metric: s
         mask = inputs.with_split(data, predictor.seed).get("test_mask")
     if mask is None:
         raise UserError("the graph has no test_mask: pass the nodes to score as mask")
-    mask = torch.as_tensor(mask)
-    if mask.shape != data.y.shape or bool(((mask != 0) & (mask != 1)).any()):
+    if data.y.dim() != 1:
         raise UserError(
-            f"the mask must say of every node whether it is scored, [{data.y.shape[0]}], got the "
-            f"shape {list(mask.shape)}: pass booleans, not indices of nodes"
+            f"y has the shape {list(data.y.shape)}, but must have one class per node, "
+            f"[{data.num_nodes}]"
         )
-    nodes = mask.bool().cpu() & (data.y >= 0).cpu()
+    nodes = _as_booleans(torch.as_tensor(mask), len(data.y)) & (data.y >= 0).cpu()
     if not bool(nodes.any()):
         raise UserError("the mask contains no labelled node to score")
     probabilities = predictor.predict_proba(data)[nodes]
@@ -63,16 +62,32 @@ def score_nodes(predictor: Predictor, data: Data, mask: Tensor | None, metric: s
     return value if chosen.greater_is_better else -value
 
 
+def _as_booleans(mask: Tensor, num_nodes: int) -> Tensor:
+    """Return a mask as booleans on the CPU; refuse indices of nodes."""
+    if mask.shape != (num_nodes,):
+        raise UserError(
+            f"the mask has the shape {list(mask.shape)}, but must have one value per node, "
+            f"[{num_nodes}]: pass booleans, not indices of nodes"
+        )
+    wrong = mask[(mask != 0) & (mask != 1)]
+    if len(wrong):
+        raise UserError(
+            f"the mask holds {wrong[0].item()}, but every value must be True or False: pass "
+            "booleans, not indices of nodes"
+        )
+    return mask.bool().cpu()
+
+
 def _in_order_of_training(data: Data, y: Tensor, trained: list[str] | None) -> Tensor:
     """Return labels with the numbers that their classes have in the model."""
-    names = data.get("class_names")
-    if not names or not trained or list(names) == list(trained):
+    names = inputs.names_of(data, "class_names")
+    if not names or not trained or names == trained:
         return y
     unknown = [names[c] for c in y.unique().tolist() if names[c] not in trained]
     if unknown:
         raise UserError(
             f"the graph has the class {unknown[0]!r}, but the model was trained with "
-            f"{', '.join(map(str, trained))}: score nodes of these classes only"
+            f"{', '.join(trained)}: score nodes of these classes only"
         )
     number = torch.tensor([trained.index(name) if name in trained else -1 for name in names])
     return number[y]

@@ -7,6 +7,7 @@ from torch_geometric.data import Data
 
 from nfgnn.data import few, split
 from nfgnn.errors import UserError
+from nfgnn.training.inputs import names_of
 from nfgnn.training.metrics import ACCURACY, Metric, count_classes, parts
 
 PARTS = {
@@ -48,7 +49,7 @@ def class_counts(data: Data) -> dict[str, list[int]]:
 
 def class_names(data: Data) -> list[str]:
     """Return the names of the classes, their numbers if they have none."""
-    return data.get("class_names") or [str(c) for c in range(data.num_classes)]
+    return names_of(data, "class_names") or [str(c) for c in range(data.num_classes)]
 
 
 def missing_classes(

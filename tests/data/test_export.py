@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from nfgnn.data import load_dataset, mixed_graph, split
 from nfgnn.data.export import FORMATS, export_graph, write_template
 from nfgnn.errors import UserError
-from nfgnn.training import NodeClassifier, prediction_table
+from nfgnn.training import NodeClassifier, prediction_table, write_table
 
 
 def there_and_back(data: Data, file_format: str, tmp_path: Path) -> Data:
@@ -109,7 +109,10 @@ def test_a_template_is_not_written_over_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file_format", ["csv", "npz"])
-@pytest.mark.parametrize("names", [[(0, 0), (0, 1), (1, 1)], ["a", 1, 2], [1, "1", 2]])
+@pytest.mark.parametrize(
+    "names",
+    [[(0, 0), (0, 1), (1, 1)], ["a", 1, 2], [1, "1", 2], [2**70, 2**70 + 1, 5]],
+)
 def test_nodes_of_networkx_may_be_any_objects(
     names: list[object], file_format: str, tmp_path: Path
 ) -> None:
@@ -125,6 +128,10 @@ def test_nodes_of_networkx_may_be_any_objects(
     assert list(map(str, loaded.node_ids)) == expected
     assert torch.equal(loaded.x, data.x)
     assert torch.equal(loaded.edge_index, data.edge_index)
+    data.train_mask = data.val_mask = torch.ones(3, dtype=torch.bool)
+    table = prediction_table(NodeClassifier("MLP", epochs=2, device="cpu").fit(data), data)
+    write_table(table, tmp_path / "predictions.csv")
+    assert list(map(str, table["id"].to_pylist())) == expected
 
 
 def test_features_with_the_names_of_other_columns_survive(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 from torch_geometric.data import Data
 
-from nfgnn.data import TableEncoding, load_dataset
+from nfgnn.data import TableEncoding, load_dataset, load_new_nodes
 from nfgnn.data.readers.feature_columns import MAX_CATEGORIES, EncodedTable, encode_table
 from nfgnn.errors import UserError
 
@@ -216,6 +216,39 @@ def test_words_for_missing_values_do_not_change_the_type_of_a_column(
     (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n2,3\n")
     names = load_dataset(tmp_path).feature_names
     assert names == ["born", "born missing", "active", "active missing", "size", "size missing"]
+
+
+@pytest.mark.parametrize(
+    ("values", "new"),
+    [
+        ([True, False, True], ["True", "False", "True"]),
+        ([1, 2, 20_000_000], ["1", "2", "20000000"]),
+        ([1, 2, 3], ["1.0", "2.0", "3.0"]),
+        ([1.0, 2.0, 2.5], ["1.0", "2.0", "2.5"]),
+        ([1.0, 2.0, None], ["1.0", "2.0", ""]),
+        (["01", "1", "01"], ["01", "1", "01"]),
+        (["Yes", "1", "0"], ["Yes", "1", "0"]),
+    ],
+)
+@pytest.mark.parametrize("as_new_nodes", [False, True])
+def test_categories_of_a_typed_column_match_a_csv_file(
+    as_new_nodes: bool, values: list[object], new: list[str], tmp_path: Path
+) -> None:
+    ids = ["a", "b", "c"]
+    old = tmp_path / "old"
+    old.mkdir()
+    table = pa.table({"id": ids, "label": ["x", "y", "x"], "kind": values})
+    parquet.write_table(table, old / "nodes.parquet")
+    (old / "edges.csv").write_text("source,target\na,b\nb,c\n")
+    known = load_dataset(old, category_columns=("kind",))
+    rows = [f"new {name},{value}" for name, value in zip(ids, new)]
+    (tmp_path / "nodes.csv").write_text("\n".join(["id,kind", *rows]) + "\n")
+    (tmp_path / "edges.csv").write_text("source,target\nnew a,new b\nnew b,new c\n")
+    if as_new_nodes:
+        loaded = load_new_nodes(tmp_path, known)
+    else:
+        loaded = load_dataset(tmp_path, encoding=known.feature_encoding, need_labels=False)
+    assert torch.equal(loaded.x, known.x)
 
 
 @pytest.mark.parametrize(

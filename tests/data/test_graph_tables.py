@@ -1,7 +1,9 @@
 """A graph as a folder of tables: CSV, TSV and Parquet."""
 
+import csv as python_csv
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import torch
@@ -39,6 +41,7 @@ READ_ALIKE = {
     "semicolons": (NODES.replace(",", ";"), EDGES.replace(",", ";")),
     "tabs": (NODES.replace(",", "\t"), EDGES.replace(",", "\t")),
     "windows line ends": (NODES.replace("\n", "\r\n"), EDGES.replace("\n", "\r\n")),
+    "carriage returns": (NODES.replace("\n", "\r"), EDGES.replace("\n", "\r")),
     "byte order mark": ("\ufeff" + NODES, "\ufeff" + EDGES),
     "blanks": (NODES.replace("\nx,", "\n x ,"), EDGES.replace(",", ", ")),
     "quotes": (NODES.replace("red", '"red"'), EDGES.replace("x", '"x"')),
@@ -264,3 +267,38 @@ def test_delimiters_in_quoted_names_of_columns(delimiter: str, tmp_path: Path) -
     assert data.feature_names == ["income, EUR; net"]
     assert data.x.tolist() == [[1.5], [2.5]]
     assert column_names(path / "nodes.csv") == ["id", "label", "income, EUR; net"]
+
+
+def test_tables_with_carriage_returns_are_read_in_batches(tmp_path: Path) -> None:
+    path = folder(tmp_path, NODES.replace("\n", "\r"), EDGES.replace("\n", "\r"))
+    assert column_names(path / "nodes.csv") == ["id", "label", "a", "b"]
+    graph = open_large(path)
+    assert graph.class_names == ["blue", "red"]
+    assert np.concatenate(list(graph.features(2))).tolist() == load_dataset(path).x.tolist()
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_name_of_a_column_may_be_long(quote: str, tmp_path: Path) -> None:
+    name = 200_000 * "a"
+    nodes = f"id,label,{quote}{name}{quote}\nx,red,1\ny,blue,2\n"
+    data = load_dataset(folder(tmp_path, nodes, "source,target\nx,y\n"))
+    assert data.feature_names == [name]
+    assert data.x.tolist() == [[1], [2]]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        'id,5" disk,3" disk',
+        'id,"a ""b"", c",d',
+        'id,"a\rb",d',
+        'id,"open, to the end',
+        '"id"s,,"a",d',
+        ",a,b",
+    ],
+)
+def test_the_header_has_the_cells_of_the_csv_module(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text(f"{header}\n1,2,3,4\n", newline="")
+    cells = next(python_csv.reader([header]))
+    assert column_names(path) == [cell.strip('"') for cell in cells]

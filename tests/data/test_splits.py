@@ -1,5 +1,7 @@
 """Split protocols."""
 
+import networkx as nx
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -242,3 +244,24 @@ def test_the_observed_part_is_the_graph_between_observed_nodes(hidden: Data, spa
     for mask in ("train_mask", "val_mask", "test_mask"):
         assert torch.equal(part[mask], data[mask][nodes])
     assert observed_part(split(data, "semi", 0)).num_nodes == data.num_nodes
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [(i, i) for i in range(40)],
+        [(i, i) if i % 2 else (i,) for i in range(40)],
+        [i // 2 if i % 2 else str(i // 2) for i in range(40)],
+    ],
+)
+def test_the_observed_part_keeps_ids_of_any_kind(names: list[object]) -> None:
+    graph = nx.Graph()
+    for number, name in enumerate(names):
+        graph.add_node(name, label="xy"[number % 2], value=number)
+    nx.add_path(graph, names)
+    data = split(load_dataset(graph), "inductive", 0)
+    part = observed_part(data)
+    numbers = [int(value) for value in part.x[:, 0]]
+    assert part.node_ids == [names[number] for number in numbers]
+    data.node_ids = np.arange(len(names))
+    assert observed_part(data).node_ids.tolist() == numbers

@@ -7,6 +7,7 @@ from conftest import random_graph
 from helpers.dense import adjacency, normalised
 from helpers.dense import scaled_laplacian as dense_laplacian
 
+from nfgnn.errors import UserError
 from nfgnn.spectral import laplacian as module
 from nfgnn.spectral import scaled_laplacian
 
@@ -121,13 +122,16 @@ def test_it_works_inside_inference_mode() -> None:
         ([[0, 5], [5, 0]], None, 3, 2.0, "outside of 0…2"),
         ([[0, 1], [1, 0]], [math.nan, math.nan], 2, 2.0, "NaN or infinite"),
         ([[0, 1], [1, 0]], [math.inf, math.inf], 2, 2.0, "NaN or infinite"),
-        ([[0, 1], [1, 0]], None, 2, 0.0, "lambda_max must be a positive number"),
-        ([[0, 1], [1, 0]], None, 2, math.nan, "lambda_max must be a positive number"),
+        ([[0, 1], [1, 0]], None, 2, 0.0, "lambda_max = 0.0 is not valid: pass a positive"),
+        ([[0, 1], [1, 0]], None, 2, math.nan, "lambda_max = nan is not valid: pass a positive"),
+        ([[0, 1], [1, 0]], None, 2, "largest", "lambda_max = 'largest' is not valid: pass a posit"),
+        ([[0, 1], [1, 0]], None, 2, "2", "lambda_max = '2' is not valid: pass a positive number"),
+        ([[0, 1], [1, 0]], None, 2, None, "lambda_max = None is not valid: pass a positive number"),
     ],
 )
 def test_graphs_without_a_spectrum_are_refused(edges, weight, n, lambda_max, message) -> None:
     weight = None if weight is None else torch.tensor(weight)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(UserError, match=message):
         scaled_laplacian(torch.tensor(edges), weight, n, lambda_max=lambda_max)
 
 

@@ -50,6 +50,24 @@ def test_a_store_keeps_ids(tmp_path: Path) -> None:
         Store.open(store.path)
 
 
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [(i, i) if i % 2 else (i,) for i in range(60)],
+        [2**70 + i for i in range(60)],
+        [1, "1", *range(2, 60)],
+    ],
+)
+def test_a_store_keeps_ids_of_any_kind(ids: list[object], tmp_path: Path) -> None:
+    data = small_graph()
+    data.node_ids = ids
+    store = make_store(data, tmp_path / "s")
+    texts = list(map(str, ids))
+    kept = texts if len(set(texts)) == 60 else list(map(str, range(60)))
+    nodes = store.nodes.tolist()
+    assert store.find([kept[node] for node in nodes]).tolist() == list(range(len(nodes)))
+
+
 def test_without_ids_nodes_are_found_by_their_numbers(tmp_path: Path) -> None:
     store = make_store(small_graph(), tmp_path / "s")
     nodes = store.nodes.tolist()

@@ -1,7 +1,10 @@
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
@@ -9,6 +12,8 @@ from torch_geometric.data import Data
 
 from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.errors import UserError
+from nfgnn.training import prediction_table
+from nfgnn.training.inputs import align_features
 
 
 @pytest.fixture(scope="module")
@@ -253,6 +258,16 @@ def test_columns_and_classes_are_matched_by_name(data: Data) -> None:
     other.feature_names = [graph.feature_names[i] for i in order]
     assert torch.equal(classifier.predict_proba(other), classifier.predict_proba(graph))
     assert torch.equal(classifier.coefficients(other), classifier.coefficients(graph))
+    for curve, expected in zip(classifier.response(other), classifier.response(graph)):
+        assert torch.equal(curve, expected)
+    wider = other.clone()
+    wider.x = torch.cat([torch.ones(other.num_nodes, 1), other.x], 1)
+    wider.feature_names = ["another", *other.feature_names]
+    assert torch.equal(classifier.predict_proba(wider), classifier.predict_proba(graph))
+    assert torch.equal(classifier.coefficients(wider), classifier.coefficients(graph))
+    assert classifier.lambda_max(wider) == classifier.lambda_max(graph)
+    for curve, expected in zip(classifier.response(wider), classifier.response(graph)):
+        assert torch.equal(curve, expected)
     other.class_names = graph.class_names[::-1]
     other.y = graph.num_classes - 1 - graph.y
     assert classifier.score(other) == classifier.score(graph)
@@ -261,13 +276,78 @@ def test_columns_and_classes_are_matched_by_name(data: Data) -> None:
         classifier.score(other)
 
 
+def test_sparse_features_in_another_order_stay_sparse(data: Data) -> None:
+    graph = named(data)
+    graph.x = graph.x.relu()
+    order = torch.randperm(graph.num_features, generator=torch.Generator().manual_seed(0))
+    other = graph.clone()
+    other.x = graph.x[:, order].to_sparse_csr()
+    other.feature_names = [graph.feature_names[i] for i in order]
+    aligned = align_features(other, graph.feature_names)
+    assert aligned.x.layout == torch.sparse_csr
+    assert torch.equal(aligned.x.to_dense(), graph.x)
+    assert aligned.feature_names == graph.feature_names
+
+
+def test_features_of_the_same_name_are_not_sorted(data: Data) -> None:
+    graph = named(data)
+    classifier = NodeClassifier("MLP", epochs=3).fit(graph)
+    repeated = graph.clone()
+    repeated.x = torch.cat([graph.x, graph.x[:, :1]], 1)
+    repeated.feature_names = [*graph.feature_names, "f0"]
+    with pytest.raises(UserError, match="several features have the name 'f0'"):
+        classifier.predict(repeated)
+    again = NodeClassifier("MLP", epochs=3).fit(repeated)
+    assert again.predict(repeated).shape == (data.num_nodes,)
+    turned = repeated.clone()
+    turned.x = repeated.x.flip(1)
+    turned.feature_names = repeated.feature_names[::-1]
+    for other in (turned, graph):
+        with pytest.raises(UserError, match="several features have the name 'f0'"):
+            again.predict(other)
+
+
+@pytest.mark.parametrize("kind", [tuple, np.array, pd.Index])
+def test_names_may_be_any_sequence(kind: Callable[..., Any], data: Data, tmp_path) -> None:
+    graph = named(data)
+    other = graph.clone()
+    other.feature_names = kind(graph.feature_names)
+    other.class_names = kind(graph.class_names)
+    classifier = NodeClassifier("NFGNN", K=2, epochs=3).fit(other)
+    assert classifier.feature_names_ == graph.feature_names
+    assert align_features(other, classifier.feature_names_) is other
+    assert torch.equal(classifier.predict_proba(other), classifier.predict_proba(graph))
+    assert torch.equal(classifier.coefficients(other), classifier.coefficients(graph))
+    assert classifier.score(other) == classifier.score(graph)
+    table = prediction_table(classifier, other)
+    assert table.equals(prediction_table(classifier, graph))
+    classifier.save(tmp_path / "model")
+    assert NodeClassifier.load(tmp_path / "model").class_names_ == graph.class_names
+
+
+def test_names_are_compared_as_text(data: Data, tmp_path) -> None:
+    graph = named(data)
+    graph.class_names = list(range(graph.num_classes))
+    classifier = NodeClassifier("MLP", epochs=3).fit(graph)
+    other = graph.clone()
+    other.class_names = [str(name) for name in graph.class_names]
+    assert classifier.score(other) == classifier.score(graph)
+    classifier.save(tmp_path / "model")
+    assert NodeClassifier.load(tmp_path / "model").score(graph) == classifier.score(graph)
+
+
 def test_masks_may_be_numbers_but_not_indices(data: Data, fitted: NodeClassifier) -> None:
     expected = fitted.score(data, data.test_mask)
     assert fitted.score(data, data.test_mask.long()) == expected
     assert fitted.score(data, data.test_mask.numpy()) == expected
-    for wrong in (torch.tensor([0, 1, 2]), torch.arange(data.num_nodes)):
-        with pytest.raises(UserError, match="booleans, not indices of nodes"):
-            fitted.score(data, wrong)
+    with pytest.raises(UserError, match=r"shape \[3\], .* \[300\]: .* not indices of nodes"):
+        fitted.score(data, torch.tensor([0, 1, 2]))
+    with pytest.raises(UserError, match=r"the mask holds 2, .* not indices of nodes"):
+        fitted.score(data, torch.arange(data.num_nodes))
+    column = data.clone()
+    column.y = data.y[:, None]
+    with pytest.raises(UserError, match=r"y has the shape \[300, 1\]"):
+        fitted.score(column, data.test_mask)
 
 
 def test_prediction_needs_no_classes(data: Data, fitted: NodeClassifier) -> None:

@@ -76,6 +76,7 @@ def test_a_pool_reports_epochs_of_its_workers(tmp_path: Path) -> None:
     assert epochs
 
 
+@pytest.mark.timeout(60)
 def test_an_error_while_workers_report_ends_the_pool() -> None:
     """Workers fill the pipe of events, which nobody reads after the error."""
 

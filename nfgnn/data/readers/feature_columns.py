@@ -100,8 +100,12 @@ class TableEncoding:
 
     @property
     def text_columns(self) -> tuple[str, ...]:
-        """The columns whose values are compared with categories as text."""
-        return tuple(column.name for column in self.columns if column.kind == "category")
+        """The columns that are read as text, because their categories are no typed values."""
+        return tuple(
+            column.name
+            for column in self.columns
+            if column.kind == "category" and not _are_typed(column.categories)
+        )
 
     def imputed(self) -> tuple[list[int], list[int]]:
         """Return the places of the features with gaps and of the features that mark the gaps."""
@@ -386,6 +390,23 @@ def _as_text(column: pa.ChunkedArray, name: str, file: str) -> pa.ChunkedArray:
             f"{file}: column {quoted(name)} of type {column.type} cannot be used as a category."
         ) from None
     return pc.if_else(pc.is_in(text, value_set=_MISSING_TEXT), pa.scalar(None, pa.string()), text)
+
+
+def _are_typed(categories: Sequence[str]) -> bool:
+    """Whether categories are whole numbers, numbers or booleans in the form that Arrow writes.
+
+    A column of such values may have had a type. Other tables spell them in another way, such as
+    ``True`` or ``1.0``, and only a column that is read with its type has the same text then.
+    """
+    text = pa.array(categories, pa.string())
+    for kind in (pa.int64(), pa.float64(), pa.bool_()):
+        try:
+            written = pc.cast(pc.cast(text, kind), pa.string())
+        except pa.ArrowInvalid:
+            continue
+        if written.equals(text):
+            return True
+    return False
 
 
 def _is_number(value: str) -> bool:

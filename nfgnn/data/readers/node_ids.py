@@ -132,7 +132,7 @@ def ids_as_array(ids: Any) -> pa.Array:
     """
     try:
         array = pa.array(ids)
-    except pa.ArrowException:
+    except (pa.ArrowException, OverflowError):  # of several types, or beyond 64 bits
         array = None
     if array is not None and not pa.types.is_nested(array.type):
         return array

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from nfgnn.errors import UserError
-from nfgnn.nn.argument_checks import check_counts, check_lambda_max
+from nfgnn.nn.argument_checks import check_counts
 from nfgnn.nn.kernel_choice import autocast_dtype
 from nfgnn.spectral import (
     Basis,
@@ -14,6 +14,7 @@ from nfgnn.spectral import (
     ScaledLaplacian,
     TracedLaplacian,
     at_least_float32,
+    check_lambda_max,
     mix,
     mix_terms,
     recurrence_terms,
