@@ -1,6 +1,5 @@
 """A graph as a folder of tables: CSV, TSV and Parquet."""
 
-import csv as python_csv
 from pathlib import Path
 
 import numpy as np
@@ -284,21 +283,3 @@ def test_a_name_of_a_column_may_be_long(quote: str, tmp_path: Path) -> None:
     data = load_dataset(folder(tmp_path, nodes, "source,target\nx,y\n"))
     assert data.feature_names == [name]
     assert data.x.tolist() == [[1], [2]]
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        'id,5" disk,3" disk',
-        'id,"a ""b"", c",d',
-        'id,"a\rb",d',
-        'id,"open, to the end',
-        '"id"s,,"a",d',
-        ",a,b",
-    ],
-)
-def test_the_header_has_the_cells_of_the_csv_module(header: str, tmp_path: Path) -> None:
-    path = tmp_path / "nodes.csv"
-    path.write_text(f"{header}\n1,2,3,4\n", newline="")
-    cells = next(python_csv.reader([header]))
-    assert column_names(path) == [cell.strip('"') for cell in cells]

@@ -4,6 +4,7 @@ Columns named in ``text`` are read from CSV as text, so that ids such as ``007``
 ``01`` keep their form. The header determines the delimiter: comma, semicolon or tab.
 """
 
+import csv as python_csv
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -25,8 +26,6 @@ MISSING_FEATURES = frozenset((*MISSING, "?"))
 NULL_VALUES = sorted({*csv.ConvertOptions().null_values, *MISSING_FEATURES})
 """The same for columns of numbers, dates, times and booleans, with the words that Arrow knows."""
 _HEADER_BYTES = 2**20  # longer header lines are cut off
-_UP_TO_RETURN = re.compile(r'(?:[^"\r]+|"[^"]*"|")*')
-"""The first line of a file whose lines end with carriage returns only."""
 
 
 def find_table(folder: Path, stem: str) -> Path:
@@ -153,24 +152,19 @@ def _csv_header(path: Path) -> tuple[list[str], str]:
         raise UserError(f"{path.name}: the file is empty; its first line must name the columns.")
     if "\0" in line:  # UTF-16 or UTF-32, which other checks would quote in full
         raise UserError(f"{path.name}: the first line is not UTF-8 text; save the file as UTF-8.")
-    first = _UP_TO_RETURN.match(line)
-    assert first is not None  # it also matches an empty text
-    line = first[0]
+    line = line.partition("\r")[0]  # some files end their lines with carriage returns only
     # A delimiter inside quotes is a part of a name.
     delimiter = max(",;\t", key=re.sub(r'"[^"]*"', "", line).count)
     return _cells(line, delimiter), delimiter
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
-    """Return the cells of a line of CSV.
-
-    The module ``csv`` refuses cells of more than 131,072 characters, and its limit can only be
-    raised for the whole process.
-    """
-    # Quotes only count at the start of a cell. Two of them inside quotes stand for one.
-    quoted = r'"([^"]*(?:""[^"]*)*)(?:"|$)'
-    cells = re.findall(rf"(?:^|{delimiter})(?:{quoted})?([^{delimiter}]*)", line)
-    return [text.replace('""', '"') + rest for text, rest in cells]
+    """Return the cells of a line of CSV."""
+    try:
+        return next(python_csv.reader([line], delimiter=delimiter))
+    except python_csv.Error:
+        # A cell is longer than the module accepts. Its limit can only be raised for the process.
+        return line.split(delimiter)
 
 
 def _plain(cell: str) -> str:
