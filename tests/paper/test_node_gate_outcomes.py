@@ -123,6 +123,8 @@ def test_the_share_of_the_oracles_gap(records: Records) -> None:
     shares = {test.gate: test.oracle_share for test in found.cells[0].comparisons}
     assert shares["agreement"] == pytest.approx(0.25, abs=1e-6)
     assert shares["term"] == pytest.approx(-0.1, abs=1e-6)
+    assert found.cells[0].oracle_gap is not None
+    assert found.cells[0].oracle_gap["mean"] == pytest.approx(0.2, abs=1e-6)
     assert all(test.p_overlapping is None for test in found.cells[0].comparisons)
 
 

@@ -54,7 +54,7 @@ def test_the_files_hold_the_outcomes(folder: Path) -> None:
     text = paths[0].read_text()
     assert "**Verdict: no gain was shown**" in text
     assert "- `agreement`: significant gains on minesweeper, texas" in text
-    assert "| mixed, 10 % crossing (5 seeds) | agreement | 50 % |" in text
+    assert "(5 seeds) | +20.00 ± 0.00 | -25 % | 50 % | -25 % | -25 % |" in text
     with paths[1].open() as file:
         rows = list(csv.DictReader(file))
     by_key = {(row["graph"], row["protocol"], row["network"]): row for row in rows}

@@ -112,6 +112,14 @@ class CellOutcome:
         return self.protocol != self.graph.protocol
 
     @property
+    def oracle_gap(self) -> dict[str, Any] | None:
+        """Summary of the differences of the oracle to no gate; ``None`` without an oracle."""
+        if ORACLE not in self.networks:
+            return None
+        pairs = zip(self.networks[ORACLE].scores, self.networks[plan.NONE].scores)
+        return summarise([oracle - none for oracle, none in pairs])
+
+    @property
     def is_primary(self) -> bool:
         """Whether the cell belongs to the family of the primary tests."""
         return not self.graph.is_generated and not self.is_shift

@@ -172,16 +172,30 @@ def _test_table(cells: Sequence[CellOutcome]) -> list[str]:
 
 
 def _generated_table(cells: Sequence[CellOutcome]) -> list[str]:
-    lines = _score_table(cells)
-    shares = []
+    gates = [gate for gate in shown_networks(cells) if gate in plan.gates()]
+    lines = [
+        *_score_table(cells),
+        "",
+        *_paragraph(
+            "The distance of the oracle to the network without a gate, in points, and the share of "
+            "it that a gate recovers, where the interval of the distance is above 0."
+        ),
+        "",
+        _row(["graph", "oracle − none", *map(marked, gates)]),
+        _row(["---", *["---:"] * (1 + len(gates))]),
+    ]
     for cell in cells:
-        for comparison in cell.comparisons:
-            share = comparison.oracle_share
-            # Adding zero turns a rounded -0 into 0.
-            text = "–" if share is None else f"{round(100 * share) + 0} %"
-            shares.append(_row([cell_title(cell), marked(comparison.gate), text]))
-    header = [_row(["graph", "gate", "share of the oracle's gap"]), _row(["---", "---", "---:"])]
-    return [*lines, "", *header, *shares]
+        gap = cell.oracle_gap
+        shares = {comparison.gate: comparison.oracle_share for comparison in cell.comparisons}
+        entries = ["–" if gap is None else _interval(gap, signed=True)]
+        entries += [_percent(shares.get(gate)) for gate in gates]
+        lines.append(_row([cell_title(cell), *entries]))
+    return lines
+
+
+def _percent(share: float | None) -> str:
+    # Adding zero turns a rounded -0 into 0.
+    return "–" if share is None else f"{round(100 * share) + 0} %"
 
 
 def _interval_table(cells: Sequence[CellOutcome]) -> list[str]:
