@@ -125,7 +125,8 @@ def _softmax_kernel(
     for first in range(0, length, ENTRIES):
         place, mask = _edge_places(edges, start, length, first, head, head_mask, heads, ENTRIES)
         value = tl.load(score + place, mask=mask, other=-1e30).to(tl.float32)
-        share = tl.exp(value - largest[None, :]) / tl.where(total > 0, total, 1.0)[None, :]
+        # Of heads that do not exist, the total is 0. If a score is NaN, so are all weights.
+        share = tl.exp(value - largest[None, :]) / tl.where(total == 0, 1.0, total)[None, :]
         tl.store(weight + place, share, mask=mask)
 
 
@@ -158,7 +159,7 @@ def weighted_sums(
         indptr, others, edges: the rows.
         weight: ``[edges, heads]``.
         x: ``[n, heads, channels]``.
-        dtype: precision of the sums.
+        dtype: precision of the result. The sums are float32.
     """
     _, heads, channels = x.shape
     rows = indptr.numel() - 1
@@ -180,7 +181,7 @@ def edge_products(
         indptr, others, edges: the rows.
         grad: ``[rows, heads, channels]``.
         x: ``[n, heads, channels]``.
-        dtype: precision of the products.
+        dtype: precision of the result. The products are float32.
     """
     rows, heads, channels = grad.shape
     d_weight = torch.empty(edges.numel(), heads, dtype=dtype, device=x.device)

@@ -100,7 +100,4 @@ def _random_factor(x: Tensor, p: Rate) -> Tensor:
         draws = bits.view(torch.int16)[: x.numel()].view(x.shape)
         threshold = round(p * 2**16) - 2**15
         kept = torch.ge(draws, threshold, out=torch.empty(x.shape, dtype=x.dtype))
-    # 1/(1 - p) does not exist for p = 1, and the threshold exceeds 16 bits.
-    if not isinstance(p, Tensor) and p >= 1:
-        return kept.mul_(0.0)
     return kept.mul_(1 / (1 - p))

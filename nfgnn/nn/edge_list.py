@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_remaining_self_loops, remove_self_loops
 
-from nfgnn.spectral import CSR
+from nfgnn.spectral import CSR, check_edges
 from nfgnn.tensor_cache import TensorCache
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ class EdgeRows(NamedTuple):
     """The numbers of the edges in the list."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EdgeList:
     """Edges from ``source`` to ``target``, of ``num_nodes`` nodes."""
 
@@ -80,6 +80,7 @@ def edges_with_self_loops(edge_index: Tensor, num_nodes: int) -> EdgeList:
         return prepared
 
     def make() -> EdgeList:
+        check_edges(edge_index, None, num_nodes)
         with_loops, _ = add_remaining_self_loops(edge_index.long(), num_nodes=num_nodes)
         return EdgeList(with_loops[0], with_loops[1], num_nodes)
 
@@ -114,6 +115,7 @@ def normalised_edges(
         return prepared
 
     def make() -> tuple[EdgeList, Tensor]:
+        check_edges(edge_index, edge_weight, num_nodes)
         weight = None if edge_weight is None else edge_weight.to(dtype)
         kept, weight = remove_self_loops(edge_index.long(), weight)
         kept, norm = gcn_norm(kept, weight, num_nodes, add_self_loops=False, dtype=dtype)

@@ -3,8 +3,9 @@ r"""Operations on the values of edges: pair sums, softmax over neighbours, weigh
 Every edge and every node has a value, or a row of channels, per head. Two modules implement the
 same functions without allocating a row of channels per edge:
 :mod:`nfgnn.kernels.edge_operations` for a GPU, without atomic additions, and
-:mod:`nfgnn.nn.sparse_edge_operations` for a CPU. ``torch.compile`` and other devices use plain
-operations of torch. Under ``vmap`` the runs become heads.
+:mod:`nfgnn.nn.sparse_edge_operations` for a CPU. ``torch.compile``, other devices, and types that
+the GPU's kernels do not support use plain operations of torch. Under ``vmap`` the runs become
+heads.
 """
 
 from types import ModuleType
@@ -87,8 +88,8 @@ def _pair_sums(of_source: Tensor, of_target: Tensor, edges: EdgeList) -> Tensor:
 def _runs_as_heads(function: F) -> F:
     """Class decorator: let the runs of a ``vmap`` become heads of an autograd function.
 
-    Its arguments are tensors, whose second dimension counts heads, and the edges. So are its
-    results.
+    Its arguments are tensors, whose second dimension counts heads, followed by the edges. Its
+    results are tensors of this kind.
     """
     apply: Any = function
 

@@ -30,7 +30,7 @@ from nfgnn.spectral.bases import (
     resolve_basis,
 )
 from nfgnn.spectral.csr import CSR
-from nfgnn.spectral.edge_checks import LambdaMax, check_lambda_max
+from nfgnn.spectral.edge_checks import LambdaMax, check_edges, check_lambda_max
 from nfgnn.spectral.lanczos import largest_eigenvalue
 from nfgnn.spectral.laplacian import ScaledLaplacian, normalised, scaled_laplacian
 from nfgnn.spectral.neighbour_agreement import neighbour_cosine
@@ -73,6 +73,7 @@ __all__ = [
     "adjacency_sketch",
     "at_least_float32",
     "chebyshev_nodes",
+    "check_edges",
     "check_lambda_max",
     "each_term",
     "fast_apply",

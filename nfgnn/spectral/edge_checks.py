@@ -12,10 +12,11 @@ LambdaMax = float | Literal["estimate"]
 """The assumed largest eigenvalue of the Laplacian: a number, or estimated by the Lanczos method."""
 
 
-def check_edges(
-    edge_index: Tensor, edge_weight: Tensor | None, n: int, lambda_max: LambdaMax
-) -> None:
-    """Refuse tensors that do not describe the edges of a graph with n nodes."""
+def check_edges(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> None:
+    """Refuse tensors that do not describe the edges of a graph with n nodes.
+
+    Directed edges are accepted, see :func:`check_symmetric`.
+    """
     if edge_index.layout != torch.strided:
         raise UserError(
             "edge_index is a sparse matrix, but the indices of the edges are needed: pass "
@@ -35,19 +36,22 @@ def check_edges(
             f"{int(edge_index.min())} to {int(edge_index.max())}, and x has {n} rows"
         )
     if edge_weight is not None:
-        if edge_weight.shape != edge_index.shape[1:]:
-            raise UserError(
-                f"edge_weight must have one number per edge, [{shape[1]}], got "
-                f"{list(edge_weight.shape)}"
-            )
-        if not bool(edge_weight.detach().isfinite().all()):
-            raise UserError("edge_weight holds NaN or infinite values: every weight is a number")
-        if edge_weight.numel() and float(edge_weight.detach().min()) < 0:
-            raise UserError(
-                "edge_weight must not be negative: the normalised Laplacian needs non-negative "
-                "degrees"
-            )
-    check_lambda_max(lambda_max)
+        _check_weights(edge_weight, shape[1])
+
+
+def _check_weights(edge_weight: Tensor, count: int) -> None:
+    if edge_weight.shape != (count,):
+        raise UserError(
+            f"edge_weight must have one number per edge, [{count}], got {list(edge_weight.shape)}"
+        )
+    if torch._C._functorch.is_functorch_wrapped_tensor(edge_weight):
+        return  # Inside of a transformation such as vmap, values cannot be read.
+    if not bool(edge_weight.detach().isfinite().all()):
+        raise UserError("edge_weight holds NaN or infinite values: every weight is a number")
+    if edge_weight.numel() and float(edge_weight.detach().min()) < 0:
+        raise UserError(
+            "edge_weight must not be negative: the normalised Laplacian needs non-negative degrees"
+        )
 
 
 def check_lambda_max(value: Any) -> None:

@@ -13,6 +13,7 @@ from nfgnn.spectral.csr import CSR
 from nfgnn.spectral.edge_checks import (
     LambdaMax,
     check_edges,
+    check_lambda_max,
     check_symmetric,
     mirrored_keys,
     refuse_estimate,
@@ -147,7 +148,8 @@ class ScaledLaplacian:
     def with_self_loops(self, self_loops: bool) -> "ScaledLaplacian":
         """Return the operator of the same graph with or without self-loops, built once.
 
-        Its assumed largest eigenvalue is 2.
+        An operator that already has this form is returned unchanged. The assumed largest eigenvalue
+        of a new one is 2.
         """
         if self.self_loops is None or self.self_loops == self_loops:
             return self
@@ -254,7 +256,8 @@ def _build(
     lambda_max: LambdaMax,
     symmetrize: bool,
 ) -> ScaledLaplacian:
-    check_edges(edge_index, edge_weight, n, lambda_max)
+    check_edges(edge_index, edge_weight, n)
+    check_lambda_max(lambda_max)
     key, weight = _entries(edge_index, edge_weight, n)
     if symmetrize:
         key, weight = _symmetrized(key, weight, n)
@@ -329,7 +332,8 @@ def _differentiable(
     symmetrize: bool,
 ) -> ScaledLaplacian:
     """Return the operator with entries that have a gradient for the weights of the edges."""
-    check_edges(edge_index, edge_weight, n, lambda_max)
+    check_edges(edge_index, edge_weight, n)
+    check_lambda_max(lambda_max)
     if isinstance(lambda_max, str):
         refuse_estimate()
     weight, scale, entries = differentiable_entries(

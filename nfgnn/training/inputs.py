@@ -136,6 +136,13 @@ def align_features(data: Data, trained: list[str] | None) -> Data:
             f"{data.get('path') or 'the graph'} cannot be sorted as in training: give every "
             "feature a name of its own, or pass the features in the order of training"
         )
+    store = store_of(data)
+    if store is not None:
+        raise UserError(
+            f"the terms in {store.origin} were computed from the features in another order than "
+            "in training: compute them again with `nfgnn precompute`, from a table with the "
+            "columns in the order of training"
+        )
     aligned = copy.copy(data)
     columns = torch.tensor([position[name] for name in trained], device=data.x.device)
     if data.x.layout == torch.strided:

@@ -1,5 +1,6 @@
 """The score of a fitted classifier on some nodes of a graph."""
 
+from collections import Counter
 from typing import Protocol
 
 import torch
@@ -44,6 +45,8 @@ def score_nodes(predictor: Predictor, data: Data, mask: Tensor | None, metric: s
         mask = inputs.with_split(data, predictor.seed).get("test_mask")
     if mask is None:
         raise UserError("the graph has no test_mask: pass the nodes to score as mask")
+    if data.get("y") is None:
+        raise UserError("the graph has no labels to score: set y to the class of every node")
     if data.y.dim() != 1:
         raise UserError(
             f"y has the shape {list(data.y.shape)}, but must have one class per node, "
@@ -83,6 +86,18 @@ def _in_order_of_training(data: Data, y: Tensor, trained: list[str] | None) -> T
     names = inputs.names_of(data, "class_names")
     if not names or not trained or names == trained:
         return y
+    if int(y.max()) >= len(names):
+        raise UserError(
+            f"y holds the class {int(y.max())}, but class_names has only {len(names)} names: pass "
+            "the name of every class"
+        )
+    for some in (names, trained):
+        repeated = [name for name, count in Counter(some).items() if count > 1]
+        if repeated:
+            raise UserError(
+                f"several classes have the name {repeated[0]!r}, so the classes of the graph "
+                "cannot be matched with those of training: give every class a name of its own"
+            )
     unknown = [names[c] for c in y.unique().tolist() if names[c] not in trained]
     if unknown:
         raise UserError(

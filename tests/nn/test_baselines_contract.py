@@ -67,14 +67,49 @@ def test_edges_and_weights_may_have_any_type(name: str, data: Data) -> None:
     torch.testing.assert_close(model(data.x, data.edge_index.int(), weight.double()), out)
 
 
+WRONG_EDGES = {
+    "floats": torch.tensor([[0.0, 1.7], [1.0, 0.0]]),
+    "three rows": torch.tensor([[0, 1], [1, 0], [1, 1]]),
+    "one row": torch.tensor([0, 1]),
+    "unknown node": torch.tensor([[0, N], [N, 0]]),
+    "negative node": torch.tensor([[0, -1], [-1, 0]]),
+}
+WRONG_WEIGHTS = {
+    "too few": torch.ones(3),
+    "column": torch.ones(4, 1),
+    "negative": -torch.ones(4),
+    "nan": torch.tensor([1.0, torch.nan, 1.0, 1.0]),
+}
+READ_EDGES = [name for name, entry in MODELS.items() if entry.model.reads_edges]
+IGNORE_WEIGHTS = {"GAT", "ResidualGAT", "ResidualGATSep"}
+
+
+@pytest.mark.parametrize("name", READ_EDGES)
+def test_wrong_edges_are_refused(name: str, data: Data) -> None:
+    model = build(name)
+    for edge_index in WRONG_EDGES.values():
+        with pytest.raises(UserError, match=r"^edge_index "):
+            model(data.x, edge_index)
+
+
+@pytest.mark.parametrize("name", [name for name in READ_EDGES if name not in IGNORE_WEIGHTS])
+def test_wrong_edge_weights_are_refused(name: str, data: Data) -> None:
+    model = build(name)
+    edge_index = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
+    for edge_weight in WRONG_WEIGHTS.values():
+        with pytest.raises(UserError, match=r"^edge_weight "):
+            model(data.x, edge_index, edge_weight)
+
+
 INVALID = {
     "hidden_channels": (0, -1, 8.0),
     "num_layers": (0, -2),
     "heads": (0, "two"),
-    "dropout": (-0.5, 1.0, 1.5),
     "K": (-1, 1.5),
     "rank": (0,),
+    "pretrain_epochs": (-1, 2.5),
 }
+INVALID_RATES = (-0.5, 1.0, 1.5, torch.nan, "a")
 
 
 @every_model
@@ -82,10 +117,12 @@ def test_invalid_sizes_and_rates_are_refused(name: str) -> None:
     entry = MODELS[name]
     parameters = inspect.signature(entry.model).parameters
     sizes = {"num_nodes": N} if "num_nodes" in parameters else {}
-    for setting in INVALID.keys() & parameters.keys():
+    invalid = {name: INVALID_RATES for name in parameters if name.endswith("dropout")}
+    invalid |= {name: INVALID[name] for name in INVALID.keys() & parameters.keys()}
+    for setting, values in invalid.items():
         # Heads have no effect without a gate.
         others = {"gate": "term"} if name == "NFNet" and setting == "heads" else {}
-        for value in INVALID[setting]:
+        for value in values:
             with pytest.raises(UserError, match=f"^{setting} = {value!r} is not valid"):
                 entry.model(FEATURES, CLASSES, **sizes, **others, **{setting: value})
 
@@ -199,6 +236,35 @@ def test_reset_parameters_starts_anew(name: str) -> None:
         for tensor in model.state_dict().values():
             tensor.add_(1)
     assert all(torch.equal(a, b) for a, b in zip(first, reset()))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, entry in MODELS.items() if entry.model.shares_passes]
+)
+def test_shared_passes_equal_separate_ones(name: str, data: Data) -> None:
+    """The logits of both passes, and the gradients of the training pass, with dropout."""
+    torch.manual_seed(0)
+    rates = RunConfig.resolve(name, {}, None, None, "none").settings().keys() & {
+        "dropout",
+        "filter_dropout",
+    }
+    config = RunConfig.resolve(name, dict.fromkeys(rates, 0.5), None, None, "none")
+    model = config.build(FEATURES, CLASSES, N)
+    factor = torch.randn(N, CLASSES)
+
+    def gradients(logits: Tensor) -> list[Tensor]:
+        used = [p for p in model.parameters() if p.requires_grad]
+        return list(torch.autograd.grad((logits * factor).sum(), used))
+
+    torch.manual_seed(1)
+    training, evaluation = model.forward_pair(data.x, data.edge_index)
+    shared = [training, *gradients(training)]
+    torch.manual_seed(1)
+    training = model.train()(data.x, data.edge_index)
+    torch.testing.assert_close(shared, [training, *gradients(training)])
+    torch.testing.assert_close(evaluation, model.eval()(data.x, data.edge_index))
+    assert not evaluation.requires_grad
+    assert not torch.equal(training, evaluation)
 
 
 @pytest.mark.parametrize("name", [name for name, entry in MODELS.items() if entry.model.batchable])

@@ -6,6 +6,7 @@ import pytest
 import torch
 from helpers import triton_on_cpu  # noqa: F401  before any kernel is defined
 from torch import Tensor
+from torch.autograd import gradcheck, gradgradcheck
 from torch.func import grad_and_value, vmap
 
 from nfgnn.nn import edge_operations
@@ -112,6 +113,16 @@ def test_large_scores_do_not_overflow(edges: EdgeList, row_operations: str) -> N
     torch.testing.assert_close(weight, softmax(score.double(), edges).float())
 
 
+def test_a_score_that_is_not_a_number_spoils_its_node_only(
+    edges: EdgeList, row_operations: str
+) -> None:
+    score = torch.randn(NUM_EDGES, 2)
+    score[3, 1] = torch.nan
+    weight = softmax(score, edges)
+    torch.testing.assert_close(weight, softmax(score.double(), edges).float(), equal_nan=True)
+    assert weight[edges.target == edges.target[3], 1].isnan().all()
+
+
 def test_weights_and_values_may_differ_in_precision(edges: EdgeList, row_operations: str) -> None:
     """Under autocast, GAT has weights in float32 and values in half precision."""
     weight = torch.rand(NUM_EDGES, 2).requires_grad_()
@@ -143,6 +154,14 @@ def test_first_and_second_derivatives(
     found = derivatives(*(tensor.float() for tensor in inputs))
     for value, expected in zip(found, exact):
         torch.testing.assert_close(value.double(), expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("operation", [pair_sums, softmax, weighted_sums])
+def test_sparse_products_in_float64(operation: Callable[..., Tensor], edges: EdgeList) -> None:
+    """Against finite differences."""
+    inputs = [part[0].requires_grad_() for part in inputs_of(operation, heads=2, channels=3)]
+    assert gradcheck(lambda *tensors: operation(*tensors, edges), inputs)
+    assert gradgradcheck(lambda *tensors: operation(*tensors, edges), inputs)
 
 
 def test_graph_without_edges() -> None:

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from nfgnn import NodeClassifier, load_dataset, split
 from nfgnn.errors import UserError
+from nfgnn.store import MemorySource, Settings, precompute
 from nfgnn.training import prediction_table
 from nfgnn.training.inputs import align_features
 
@@ -276,6 +277,37 @@ def test_columns_and_classes_are_matched_by_name(data: Data) -> None:
         classifier.score(other)
 
 
+def test_classes_that_cannot_be_matched_are_refused(data: Data) -> None:
+    graph = named(data)
+    classifier = NodeClassifier("MLP", epochs=3).fit(graph)
+    other = graph.clone()
+    other.class_names = graph.class_names[:1]
+    with pytest.raises(UserError, match="y holds the class 3, but class_names has only 1 names"):
+        classifier.score(other)
+    other.class_names = ["b"] * graph.num_classes
+    with pytest.raises(UserError, match="several classes have the name 'b'"):
+        classifier.score(other)
+    repeated = NodeClassifier("MLP", epochs=3).fit(other)
+    with pytest.raises(UserError, match="several classes have the name 'b'"):
+        repeated.score(graph)
+    assert repeated.score(other) == classifier.score(graph)
+
+
+def test_a_store_of_other_columns_is_refused(data: Data, tmp_path) -> None:
+    """Its terms cannot be sorted, unlike the features of a graph."""
+    graph = named(data)
+    turned = graph.clone()
+    turned.x = graph.x.flip(1)
+    turned.feature_names = graph.feature_names[::-1]
+    settings = Settings(K=2, rows="all", serve=True)
+    rows = precompute(MemorySource(graph), tmp_path / "same", settings).labels()
+    other = precompute(MemorySource(turned), tmp_path / "turned", settings).labels()
+    classifier = NodeClassifier("ScalableNFGNN", K=2, epochs=3).fit(split(rows, "full", 0))
+    assert classifier.predict_proba(rows).shape == (data.num_nodes, data.num_classes)
+    with pytest.raises(UserError, match="from the features in another order than in training"):
+        classifier.predict_proba(other)
+
+
 def test_sparse_features_in_another_order_stay_sparse(data: Data) -> None:
     graph = named(data)
     graph.x = graph.x.relu()
@@ -347,6 +379,9 @@ def test_masks_may_be_numbers_but_not_indices(data: Data, fitted: NodeClassifier
     column = data.clone()
     column.y = data.y[:, None]
     with pytest.raises(UserError, match=r"y has the shape \[300, 1\]"):
+        fitted.score(column, data.test_mask)
+    column.y = None
+    with pytest.raises(UserError, match="the graph has no labels to score"):
         fitted.score(column, data.test_mask)
 
 

@@ -14,6 +14,7 @@ from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.node_model import NodeModel, weighted_cross_entropy
+from nfgnn.spectral import check_edges
 
 
 @register_model(
@@ -70,6 +71,7 @@ class BMGCN(NodeModel):
     ) -> None:
         super().__init__()
         check_counts(hidden_channels=hidden_channels, num_layers=num_layers)
+        check_counts(least=0, pretrain_epochs=pretrain_epochs)
         check_rates(dropout=dropout, mlp_dropout=mlp_dropout)
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.mlp = MLP(in_channels, out_channels, hidden_channels, dropout=mlp_dropout)
@@ -128,6 +130,8 @@ class BMGCN(NodeModel):
         self, x: Features, edge_index: Tensor, edge_weight: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """Return edges and weights of A, with self-loops."""
+        if not torch.compiler.is_compiling():
+            check_edges(edge_index, edge_weight, x.shape[0])
         dtype = self.block_matrix.dtype
         if edge_weight is None:
             weight = torch.ones_like(edge_index[0], dtype=dtype)

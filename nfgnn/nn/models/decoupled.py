@@ -4,6 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
+from nfgnn.nn.argument_checks import check_rates
 from nfgnn.nn.conv import PolynomialFilter
 from nfgnn.nn.dropout import dropout_dense
 from nfgnn.nn.features import Features
@@ -44,6 +45,7 @@ class Decoupled(NodeModel):
         num_nodes: int | None = None,
     ) -> None:
         super().__init__()
+        check_rates(filter_dropout=filter_dropout)
         sizes = (in_channels, out_channels, hidden_channels, num_layers, dropout)
         if link == "none":
             self.mlp = MLP(*sizes)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nfgnn.errors import UserError
-from nfgnn.nn.argument_checks import check_counts
+from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.conv import NFConv
 from nfgnn.nn.dropout import dropout_dense
 from nfgnn.nn.features import Features, as_dense
@@ -103,6 +103,7 @@ class ScalableNFNet(Scalable):
         check_rowwise(gate)
         check_counts(least=2, num_layers=num_layers)
         check_counts(least=0, sketch=sketch, two_hop=two_hop, attention=attention)
+        check_rates(sketch_dropout=sketch_dropout)
         prop = NFConv(
             in_channels,
             K=K,
