@@ -34,7 +34,7 @@ def _validate_preset(given: str | None) -> str | None:
 
 
 def _refuse_unused(items: Sequence[str], given: dict[str, bool]) -> None:
-    """Refuse options that none of the items use.
+    """Refuse options that one of the items does not use.
 
     Args:
         items: what is made.
@@ -42,13 +42,14 @@ def _refuse_unused(items: Sequence[str], given: dict[str, bool]) -> None:
     """
     if given["from_records"] and "mixed-patterns" in items:
         raise UserError("mixed-patterns keeps no records: omit --from-records")
-    if any(item not in _USED for item in items):
-        return  # Tables use all of them.
-    used = set().union(*(_USED[item] for item in items))
-    unused = [name for name, is_given in given.items() if is_given and name not in used]
-    if unused:
-        listed = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
-        raise UserError(f"{', '.join(items)} has no option {listed}: omit it")
+    for item in items:
+        if item not in _USED:
+            continue  # Tables use all of them.
+        unused = [name for name, is_given in given.items() if is_given and name not in _USED[item]]
+        if unused:
+            listed = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
+            alone = "omit it" if len(items) == 1 else f"make {item} with a command of its own"
+            raise UserError(f"{item} has no option {listed}: {alone}")
 
 
 def _nothing_measured(name: str, notes: list[str]) -> str:
@@ -197,9 +198,13 @@ def reproduce(
     wanted = list(dict.fromkeys(items))
     if "all" in items:
         # The table of own graphs has no graphs unless the user names them.
-        wanted = [item for item in names.ITEMS if item != "own" or columns] + ["figures"]
+        wanted = [item for item in names.ITEMS if item != "own" or columns]
+        if from_records:
+            message("the figures are left out, because they need training")
+        else:
+            wanted.append("figures")
     _refuse_unused(
-        wanted,
+        [] if "all" in items else wanted,
         {
             "datasets": datasets is not None,
             "models": models is not None,

@@ -69,6 +69,8 @@ def test_a_folder_without_records_is_refused_and_stays_absent(
         (("node-gates", "--runs", "2", "--models", "MLP"), "no option --models, --runs"),
         (("portfolio", "--engine", "ray"), "portfolio has no option --engine"),
         (("figures", "node-gates", "--class-weight", "balanced"), "no option --class-weight"),
+        (("full", "figures", "--from-records"), "make figures with a command of its own"),
+        (("mixed-patterns", "figures", "--datasets", "karate"), "no option --datasets: make mixed"),
     ],
 )
 def test_options_that_an_item_does_not_use_are_refused(
