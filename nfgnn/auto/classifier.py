@@ -18,6 +18,7 @@ from nfgnn.data import TableEncoding, default_protocol
 from nfgnn.errors import UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_folder
+from nfgnn.nn.argument_checks import check_counts
 from nfgnn.progress import Progress, parse_duration
 from nfgnn.training import (
     Graph,
@@ -28,11 +29,11 @@ from nfgnn.training import (
     score_nodes,
     single_graph,
 )
+from nfgnn.training.masks import MASKS, with_boolean_masks
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-_MASKS = ("train_mask", "val_mask", "test_mask")
 _FILES = ("*", "seed-*/*", "ensemble/*", "ensemble/member-*/*")
 
 
@@ -174,9 +175,11 @@ class AutoNodeClassifier:
                 with the seed of the classifier. Of a list, which a search of scikit-learn passes,
                 the first graph is taken.
         """
-        graph = single_graph(data)
+        graph = with_boolean_masks(single_graph(data))
         time = None
-        if self.time is not None and self.max_runs is None:
+        if self.max_runs is not None:
+            check_counts(max_runs=self.max_runs)
+        elif self.time is not None:
             time = parse_duration(self.time)
         with (
             tempfile.TemporaryDirectory(prefix="nfgnn-auto-") as folder,
@@ -291,9 +294,8 @@ def _protocol(data: Data) -> str:
             "the split has unobserved nodes (protocol 'inductive'), which a search cannot hide "
             "from its models: split the graph with another protocol"
         )
-    masks = [data.get(name) for name in _MASKS]
-    given = [mask for mask in masks if mask is not None]
-    if len(given) == len(_MASKS) and all(mask.dim() == 1 for mask in given):
+    given = [data[name] for name in MASKS if data.get(name) is not None]
+    if len(given) == len(MASKS) and all(mask.dim() == 1 for mask in given):
         return "public"
     return default_protocol(data)
 

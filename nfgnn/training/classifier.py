@@ -390,7 +390,12 @@ class NodeClassifier:
         t = torch.linspace(-1, 1, points, dtype=torch.float64)
         curves = psi.double() @ prop.basis.evaluate(t, prop.K).T
         if nodes is not None:
-            curves = curves[torch.as_tensor(nodes)]
+            try:
+                curves = curves[torch.as_tensor(nodes)]
+            except IndexError:
+                raise UserError(
+                    f"nodes must hold indices from 0 to {len(curves) - 1}, or one boolean per node"
+                ) from None
         return (t + 1) * self.lambda_max(data) / 2, curves
 
     def lambda_max(self, data: Data) -> float:

@@ -23,6 +23,7 @@ from nfgnn.spectral import RowParts, resolve_basis
 from nfgnn.store import MemoryRows, RowLoader, RowSource, Store
 from nfgnn.tensor_cache import TensorCache
 from nfgnn.training.config import RunConfig
+from nfgnn.training.masks import MASKS, with_boolean_masks
 from nfgnn.training.metrics import AUTO, resolve_metric
 from nfgnn.training.minibatch import RowTask
 
@@ -81,8 +82,8 @@ def with_split(data: Data, seed: int) -> Data:
             "the graph does not define num_classes: pass nfgnn.load_dataset(data), which "
             "validates the graph and its edges"
         )
-    masks = [data.get(name) for name in ("train_mask", "val_mask", "test_mask")]
-    given = [mask for mask in masks if mask is not None]
+    data = with_boolean_masks(data)
+    given = [data[name] for name in MASKS if data.get(name) is not None]
     if given and all(mask.dim() == 1 for mask in given):
         return data
     return split(data, seed=seed)

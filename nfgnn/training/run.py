@@ -22,6 +22,7 @@ from nfgnn.training.batched import Member, fit_batched
 from nfgnn.training.classifier import NodeClassifier
 from nfgnn.training.config import RunConfig
 from nfgnn.training.history import OnEpoch
+from nfgnn.training.masks import with_boolean_masks
 from nfgnn.training.metrics import Metric, resolve_metric
 from nfgnn.training.split_check import checked_split
 
@@ -248,6 +249,7 @@ def fit_together(
             fitted one after the other, and so are runs on parts of the graph.
         on_epoch: called with the history of the longest run.
     """
+    graphs = [with_boolean_masks(graph) for graph in graphs]
     if any(graph.get("unobserved_mask") is not None for graph in graphs):
         for classifier, graph in zip(classifiers, graphs):
             classifier.fit(graph, on_epoch)

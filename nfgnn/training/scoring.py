@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 
 from nfgnn.errors import UserError
 from nfgnn.training import inputs
+from nfgnn.training.masks import boolean_mask
 from nfgnn.training.metrics import count_classes, resolve_metric
 
 
@@ -52,7 +53,15 @@ def score_nodes(predictor: Predictor, data: Data, mask: Tensor | None, metric: s
             f"y has the shape {list(data.y.shape)}, but must have one class per node, "
             f"[{data.num_nodes}]"
         )
-    nodes = _as_booleans(torch.as_tensor(mask), len(data.y)) & (data.y >= 0).cpu()
+    if data.y.is_floating_point():
+        raise UserError("y holds floating-point numbers, but must hold the number of each class")
+    chosen_nodes = boolean_mask(mask, data.num_nodes, "the mask").cpu()
+    if chosen_nodes.dim() != 1:
+        raise UserError(
+            f"the mask has the shape {list(chosen_nodes.shape)}, one column per split: pass one "
+            "column, such as mask[:, 0]"
+        )
+    nodes = chosen_nodes & (data.y >= 0).cpu()
     if not bool(nodes.any()):
         raise UserError("the mask contains no labelled node to score")
     probabilities = predictor.predict_proba(data)[nodes]
@@ -63,22 +72,6 @@ def score_nodes(predictor: Predictor, data: Data, mask: Tensor | None, metric: s
         raise UserError(f"the mask cannot be scored: {reason}")
     value = chosen.compute(probabilities, y, predictor.num_classes_)
     return value if chosen.greater_is_better else -value
-
-
-def _as_booleans(mask: Tensor, num_nodes: int) -> Tensor:
-    """Return a mask as booleans on the CPU; refuse indices of nodes."""
-    if mask.shape != (num_nodes,):
-        raise UserError(
-            f"the mask has the shape {list(mask.shape)}, but must have one value per node, "
-            f"[{num_nodes}]: pass booleans, not indices of nodes"
-        )
-    wrong = mask[(mask != 0) & (mask != 1)]
-    if len(wrong):
-        raise UserError(
-            f"the mask holds {wrong[0].item()}, but every value must be True or False: pass "
-            "booleans, not indices of nodes"
-        )
-    return mask.bool().cpu()
 
 
 def _in_order_of_training(data: Data, y: Tensor, trained: list[str] | None) -> Tensor:

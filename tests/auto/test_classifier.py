@@ -45,6 +45,16 @@ def fitted(portfolio: Path, data) -> AutoNodeClassifier:
     )
 
 
+def test_indices_of_nodes_and_partial_runs_are_refused(data) -> None:
+    other = data.clone()
+    other.train_mask = data.train_mask.nonzero().flatten()
+    with pytest.raises(UserError, match=r"train_mask has the shape .* not indices of nodes"):
+        AutoNodeClassifier(max_runs=1).fit(other)
+    for runs in ("3", 2.5, 0):
+        with pytest.raises(UserError, match=f"max_runs = {runs!r} is not valid"):
+            AutoNodeClassifier(max_runs=runs).fit(data)
+
+
 def test_arguments_are_those_of_an_estimator() -> None:
     clf = AutoNodeClassifier("30s", metric="macro_f1", seed=4)
     assert clf.get_params()["time"] == "30s"

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn import NodeClassifier, load_dataset, split
@@ -376,13 +377,45 @@ def test_masks_may_be_numbers_but_not_indices(data: Data, fitted: NodeClassifier
         fitted.score(data, torch.tensor([0, 1, 2]))
     with pytest.raises(UserError, match=r"the mask holds 2, .* not indices of nodes"):
         fitted.score(data, torch.arange(data.num_nodes))
-    column = data.clone()
-    column.y = data.y[:, None]
+    with pytest.raises(UserError, match=r"one column per split: .* mask\[:, 0\]"):
+        fitted.score(data, torch.stack([data.test_mask, data.val_mask], 1))
+    with pytest.raises(UserError, match="the mask is not a mask: pass one boolean per node"):
+        fitted.score(data, "test_mask")
+
+
+def test_training_masks_may_be_numbers_but_not_indices(data: Data) -> None:
+    expected = NodeClassifier("MLP", epochs=3).fit(data).predict_proba(data)
+    for convert in (Tensor.long, Tensor.numpy, Tensor.tolist):
+        other = data.clone()
+        other.train_mask = convert(data.train_mask)
+        classifier = NodeClassifier("MLP", epochs=3).fit(other)
+        assert torch.equal(classifier.predict_proba(data), expected)
+    for name in ("train_mask", "val_mask"):
+        other = data.clone()
+        other[name] = data[name].nonzero().flatten()
+        with pytest.raises(UserError, match=f"{name} has the shape .* not indices of nodes"):
+            NodeClassifier("MLP", epochs=3).fit(other)
+        other[name] = torch.where(data[name], 1, -1)
+        with pytest.raises(UserError, match=f"{name} holds -1"):
+            NodeClassifier("MLP", epochs=3).fit(other)
+
+
+def test_labels_that_cannot_be_scored_are_refused(data: Data, fitted: NodeClassifier) -> None:
+    other = data.clone()
+    other.y = data.y[:, None]
     with pytest.raises(UserError, match=r"y has the shape \[300, 1\]"):
-        fitted.score(column, data.test_mask)
-    column.y = None
+        fitted.score(other, data.test_mask)
+    other.y = data.y.float()
+    with pytest.raises(UserError, match="y holds floating-point numbers"):
+        fitted.score(other, data.test_mask)
+    other.y = None
     with pytest.raises(UserError, match="the graph has no labels to score"):
-        fitted.score(column, data.test_mask)
+        fitted.score(other, data.test_mask)
+
+
+def test_responses_of_unknown_nodes_are_refused(data: Data, fitted: NodeClassifier) -> None:
+    with pytest.raises(UserError, match="nodes must hold indices from 0 to 299"):
+        fitted.response(data, nodes=[300])
 
 
 def test_prediction_needs_no_classes(data: Data, fitted: NodeClassifier) -> None:
