@@ -97,7 +97,9 @@ def main() -> None:
             lines.append(compare(gate, size, options.device, options.rounds))
             print(lines[-1], flush=True)
     name = f"compiled_layer_{options.device}.md"
-    command = f"python benchmarks/compiled_layer.py --device {options.device}"
+    command = (
+        f"python benchmarks/compiled_layer.py --device {options.device} --rounds {options.rounds}"
+    )
     title = f"# Eager and compiled layers\n\n`{command}`, torch {torch.__version__}.\n\n"
     text = title + "\n".join(lines) + "\n"
     (Path(__file__).parent / "results" / name).write_text(text, encoding="utf-8")

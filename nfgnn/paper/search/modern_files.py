@@ -154,7 +154,7 @@ validation and test score. Test scores of the search runs, in %, are shown and s
 `modern-search.parquet` holds all runs. `modern_spaces.toml` in `nfgnn/paper/search` holds the
 values of the first nine draws, and `modern_second_spaces.toml` those of further draws of the
 residual networks and the published settings that they start with. Further draws of other models are
-from the first file.
+from the first file; GCN also tries the published settings of two graphs.
 
 | model | graph | draws | on both splits | splits | validation | test | settings of the winner |
 |---|---|---:|---:|---:|---:|---:|---|"""
