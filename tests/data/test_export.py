@@ -1,6 +1,7 @@
 """A graph that is written and read again is the same, and so are the predictions for it."""
 
 from pathlib import Path
+from uuid import UUID
 
 import networkx as nx
 import numpy as np
@@ -108,10 +109,16 @@ def test_a_template_is_not_written_over_files(tmp_path: Path) -> None:
         export_graph(mixed_graph(20), tmp_path, "xlsx")
 
 
-@pytest.mark.parametrize("file_format", ["csv", "npz"])
+@pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.parametrize(
     "names",
-    [[(0, 0), (0, 1), (1, 1)], ["a", 1, 2], [1, "1", 2], [2**70, 2**70 + 1, 5]],
+    [
+        [(0, 0), (0, 1), (1, 1)],
+        ["a", 1, 2],
+        [1, "1", 2],
+        [2**70, 2**70 + 1, 5],
+        [UUID(int=0), UUID(int=1), UUID("12345678-1234-5678-1234-567812345678")],
+    ],
 )
 def test_nodes_of_networkx_may_be_any_objects(
     names: list[object], file_format: str, tmp_path: Path

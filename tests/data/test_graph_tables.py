@@ -1,6 +1,7 @@
 """A graph as a folder of tables: CSV, TSV and Parquet."""
 
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -283,3 +284,16 @@ def test_a_name_of_a_column_may_be_long(quote: str, tmp_path: Path) -> None:
     data = load_dataset(folder(tmp_path, nodes, "source,target\nx,y\n"))
     assert data.feature_names == [name]
     assert data.x.tolist() == [[1], [2]]
+
+
+def test_uuids_of_parquet_files_are_ids(tmp_path: Path) -> None:
+    ids = [UUID(int=0), UUID(int=1), UUID("f2345678-1234-5678-1234-567812345678")]
+    nodes = {"id": pa.array(ids), "label": ["u", "v", "u"], "a": [1.0, 2.0, 3.0]}
+    parquet.write_table(pa.table(nodes), tmp_path / "nodes.parquet")
+    (tmp_path / "edges.csv").write_text(f"source,target\n{ids[0]},{ids[2]}\n")
+    data = load_dataset(tmp_path)
+    assert data.node_ids.tolist() == [str(name) for name in ids]
+    assert data.edge_index.tolist() == [[0, 2], [2, 0]]
+    large = open_large(tmp_path)
+    assert large.node_ids.to_pylist() == [str(name) for name in ids]
+    assert [end.tolist() for end in next(large.edges(10))] == [[0], [2]]
