@@ -25,6 +25,8 @@ from nfgnn.existing_output import output_file
 from nfgnn.files import atomic_folder
 
 FORMATS = ("csv", "parquet", "npz")
+# Columns of the nodes that are never features when the tables are read again.
+_RESERVED = frozenset(("id", "label", "split"))
 
 
 def export_graph(
@@ -112,7 +114,8 @@ def nodes_table(data: Data) -> pa.Table:
     if len(titles) != len(features):
         titles = [f"x{i}" for i in range(len(features))]
     for title, values in zip(titles, features, strict=True):
-        columns[_unused(str(title), columns)] = pa.array(values)
+        # Reading removes blanks around names, so names that differ only by blanks are the same.
+        columns[_unused(str(title).strip(), _RESERVED | columns.keys())] = pa.array(values)
     return pa.table(columns)
 
 

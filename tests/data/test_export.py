@@ -1,6 +1,7 @@
 """A graph that is written and read again is the same, and so are the predictions for it."""
 
 from pathlib import Path
+from uuid import UUID
 
 import networkx as nx
 import numpy as np
@@ -108,10 +109,16 @@ def test_a_template_is_not_written_over_files(tmp_path: Path) -> None:
         export_graph(mixed_graph(20), tmp_path, "xlsx")
 
 
-@pytest.mark.parametrize("file_format", ["csv", "npz"])
+@pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.parametrize(
     "names",
-    [[(0, 0), (0, 1), (1, 1)], ["a", 1, 2], [1, "1", 2], [2**70, 2**70 + 1, 5]],
+    [
+        [(0, 0), (0, 1), (1, 1)],
+        ["a", 1, 2],
+        [1, "1", 2],
+        [2**70, 2**70 + 1, 5],
+        [UUID(int=0), UUID(int=1), UUID("12345678-1234-5678-1234-567812345678")],
+    ],
 )
 def test_nodes_of_networkx_may_be_any_objects(
     names: list[object], file_format: str, tmp_path: Path
@@ -141,3 +148,29 @@ def test_features_with_the_names_of_other_columns_survive(tmp_path: Path) -> Non
     assert loaded.feature_names == ["label_2", "v", "v_2"]
     assert torch.equal(loaded.x, data.x)
     assert torch.equal(loaded.y, data.y)
+
+
+@pytest.mark.parametrize("masks", [False, True])
+@pytest.mark.parametrize("file_format", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["split", "v", "w"], ["split_2", "v", "w"]),
+        (["id", "label", "split"], ["id_2", "label_2", "split_2"]),
+        ([" id", "a", "a "], ["id_2", "a", "a_2"]),
+        (["source", "a\nb", '"q"'], ["source", "a\nb", '"q"']),
+    ],
+)
+def test_any_name_of_a_feature_can_be_read_again(
+    names: list[str], expected: list[str], file_format: str, masks: bool, tmp_path: Path
+) -> None:
+    data = load_dataset(mixed_graph(20, 2, num_features=3, seed=0))
+    for key in ("train_mask", "val_mask", "test_mask"):
+        if not masks:
+            data.pop(key, None)
+    if masks:
+        data = split(data, "stratified")
+    data.feature_names = names
+    loaded = there_and_back(data, file_format, tmp_path)
+    same(data, loaded)
+    assert loaded.feature_names == expected

@@ -12,7 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 from torch_geometric.data import Data
 
-from nfgnn.data import TableEncoding, load_dataset, load_new_nodes
+from nfgnn.data import TableEncoding, load_dataset, load_new_nodes, open_large
 from nfgnn.data.readers.feature_columns import MAX_CATEGORIES, EncodedTable, encode_table
 from nfgnn.errors import UserError
 
@@ -127,6 +127,66 @@ def test_dates_in_another_format_are_recognised() -> None:
     with pytest.raises(UserError) as caught:
         encode({"who": [f"name {i}" for i in range(MAX_CATEGORIES + 1)]})
     assert "dates" not in str(caught.value)
+
+
+def test_numbers_with_a_decimal_comma_are_refused() -> None:
+    incomes = [f"{1000 + i},{i % 10}" for i in range(35)] + ["7", "NA", "other", "", "1.234,5"]
+    with pytest.raises(UserError) as caught:
+        encode({"income": incomes})
+    assert str(caught.value) == (
+        "nodes.csv: column 'income' holds numbers with a decimal comma; numbers need a decimal "
+        "point (1000.0 instead of 1000,0), or pass --column category=income to read them as text."
+    )
+    declared = encode({"income": incomes}, ("income",))
+    assert "income=1000,0" in declared.names
+    torch.testing.assert_close(declared.x.sum(1), torch.ones(len(incomes)))
+
+
+@pytest.mark.parametrize(
+    ("values", "example"),
+    [
+        (["-0,5", "0,25"], "-0.5 instead of -0,5"),
+        (["3,125", "2,1"], "2.1 instead of 2,1"),
+        (["1.234,5", "7"], "1234.5 instead of 1.234,5"),
+        (["1,5e-3", "2"], "1.5e-3 instead of 1,5e-3"),
+        (["0,125", "0,250"], "0.125 instead of 0,125"),
+    ],
+)
+def test_forms_of_decimal_commas(values: list[str], example: str) -> None:
+    with pytest.raises(UserError, match=f"decimal point \\({example}\\)"):
+        encode({"a": values})
+
+
+@pytest.mark.parametrize(
+    "values", [["1,000", "25,000", "1,000"], ["1,2", "b", "c", "d"], ["1,2,3", "1,2", "2,3,4"]]
+)
+def test_other_text_with_commas_is_a_category(values: list[str]) -> None:
+    assert encode({"a": values}).names == [f"a={value}" for value in sorted(set(values))]
+
+
+def test_a_decimal_comma_among_numbers_and_in_later_tables() -> None:
+    fix = r"'2,5' is not a number; numbers need a decimal point \(2.5 instead of 2,5\), or pass"
+    with pytest.raises(UserError, match=rf"row 3, column 'a': {fix} --column drop=a"):
+        encode({"a": ["1", "3", "2,5"]})
+    encoding = encode({"a": [1.0, None]}).encoding
+    with pytest.raises(UserError, match=rf"row 2, column 'a': {fix}"):
+        encode({"a": ["1", "2,5"]}, encoding=encoding)
+
+
+def test_decimal_commas_of_files_are_refused_in_memory_and_in_blocks(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id;label;income\n0;u;3,1\n1;v;4,2\n2;u;5\n")
+    (tmp_path / "edges.csv").write_text("source;target;weight\n0;1;0,5\n1;2;1\n")
+    point = r"numbers need a decimal point \(3.1 instead of 3,1\)"
+    with pytest.raises(UserError) as caught:
+        load_dataset(tmp_path)
+    assert "nodes.csv: column 'income' holds numbers with a decimal comma" in str(caught.value)
+    assert "edges.csv: row 1, column 'weight': '0,5' is not a number" in str(caught.value)
+    with pytest.raises(UserError, match=rf"row 1, column 'income': '3,1' .*{point}"):
+        list(open_large(tmp_path).features(2))
+    (tmp_path / "edges.csv").write_text("source;target\n0;1\n1;2\n")
+    data = load_dataset(tmp_path, category_columns=("income",))
+    assert data.feature_names == ["income=3,1", "income=4,2", "income=5"]
+    assert data.x.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
 def test_a_declared_category_may_be_a_number() -> None:

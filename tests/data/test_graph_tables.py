@@ -1,6 +1,7 @@
 """A graph as a folder of tables: CSV, TSV and Parquet."""
 
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -280,6 +281,77 @@ def test_tables_with_carriage_returns_are_read_in_batches(tmp_path: Path) -> Non
 def test_a_name_of_a_column_may_be_long(quote: str, tmp_path: Path) -> None:
     name = 200_000 * "a"
     nodes = f"id,label,{quote}{name}{quote}\nx,red,1\ny,blue,2\n"
-    data = load_dataset(folder(tmp_path, nodes, "source,target\nx,y\n"))
+    path = folder(tmp_path, nodes, "source,target\nx,y\n")
+    data = load_dataset(path)
     assert data.feature_names == [name]
     assert data.x.tolist() == [[1], [2]]
+    assert np.concatenate(list(open_large(path).features(1))).tolist() == [[1], [2]]
+
+
+HEADERS = {
+    "line break": ('id,label,"a\nb",c\n', ["a\nb", "c"]),
+    "line breaks of Windows": ('id,label,"a\r\nb",c\r\n', ["a\r\nb", "c"]),
+    "blank lines": ('"id",label,"a\n\n,b","c"\n', ["a\n\n,b", "c"]),
+    "many delimiters in a name": ('id,label,"a;;;;\n;;;;b",c\n', ["a;;;;\n;;;;b", "c"]),
+    "blanks before quotes": ('id, "label", "a b" , "c, d"\n', ["a b", "c, d"]),
+    "quotes in a name": ('id,label,"""a""",5" disk\n', ['"a"', '5" disk']),
+    "replacement character": ("id,label,a\ufffd,c\n", ["a\ufffd", "c"]),
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_headers_are_read_alike_in_memory_and_in_batches(case: str, tmp_path: Path) -> None:
+    header, names = HEADERS[case]
+    path = folder(tmp_path, "", 'source, "target"\n1,0\n')
+    rows = "0,red,1,0.5\n1,blue,2,1.5\n"
+    (path / "nodes.csv").write_bytes((header + rows).encode())
+    assert column_names(path / "nodes.csv") == ["id", "label", *names]
+    data = load_dataset(path)
+    assert data.feature_names == names
+    assert data.x.tolist() == [[1, 0.5], [2, 1.5]]
+    assert data.class_names == ["blue", "red"]
+    assert data.edge_index.tolist() == [[0, 1], [1, 0]]
+    large = open_large(path)
+    assert np.concatenate(list(large.features(1))).tolist() == data.x.tolist()
+    assert large.class_names == ["blue", "red"]
+    assert [end.tolist() for end in next(large.edges(10))] == [[1], [0]]
+
+
+BAD_HEADERS = {
+    "the first line is blank; remove it": b"\n" + NODES.encode(),
+    "the file is empty": b"\r\n \n",
+    "a quotation mark in the first line is not closed": NODES.replace(",a,", ',"a,').encode(),
+    "the header is not UTF-8 text": NODES.replace(",a,", ",größe,").encode("latin-1"),
+}
+
+
+@pytest.mark.parametrize("message", BAD_HEADERS)
+def test_headers_that_cannot_be_read(message: str, tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "nodes.csv").write_bytes(BAD_HEADERS[message])
+    for read in (load_dataset, open_large):
+        with pytest.raises(UserError, match=rf"nodes\.csv: {message}"):
+            read(path)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n\r\n"])
+def test_edges_may_be_a_header_only(end: str, tmp_path: Path) -> None:
+    path = folder(tmp_path, NODES)
+    (path / "edges.csv").write_bytes(f"source,target{end}".encode())
+    assert load_dataset(path).edge_index.shape == (2, 0)
+    large = open_large(path)
+    assert large.num_edges == 0
+    assert list(large.edges(10)) == []
+
+
+def test_uuids_of_parquet_files_are_ids(tmp_path: Path) -> None:
+    ids = [UUID(int=0), UUID(int=1), UUID("f2345678-1234-5678-1234-567812345678")]
+    nodes = {"id": pa.array(ids), "label": ["u", "v", "u"], "a": [1.0, 2.0, 3.0]}
+    parquet.write_table(pa.table(nodes), tmp_path / "nodes.parquet")
+    (tmp_path / "edges.csv").write_text(f"source,target\n{ids[0]},{ids[2]}\n")
+    data = load_dataset(tmp_path)
+    assert data.node_ids.tolist() == [str(name) for name in ids]
+    assert data.edge_index.tolist() == [[0, 2], [2, 0]]
+    large = open_large(tmp_path)
+    assert large.node_ids.to_pylist() == [str(name) for name in ids]
+    assert [end.tolist() for end in next(large.edges(10))] == [[0], [2]]

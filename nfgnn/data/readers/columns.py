@@ -1,5 +1,6 @@
 """Convert columns of a table to numbers and masks; errors name the row and the column."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,8 @@ _SPLIT_WORDS = {
     "validation": 1,
     "test": 2,
 }
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+(\.\d{3})*,\d+([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 3,125 may be a number of either form
 
 
 @dataclass(frozen=True)
@@ -192,14 +195,38 @@ def _parse(column: pa.ChunkedArray, name: str, file: str, what: str) -> pa.Chunk
         try:
             float(value)
         except (TypeError, ValueError):
+            text = str(value)
+            fix = f"{_WHAT_IT_IS[what]}: encode it as numbers"
+            if is_decimal_comma(text):
+                fix = use_decimal_point(text)
             raise UserError(
-                f"{file}: row {row}, column {quoted(name)}: {str(value)[:60]!r} is not a number; "
-                f"{_WHAT_IT_IS[what]}: encode it as numbers, or {_way_without(name, what)}."
+                f"{file}: row {row}, column {quoted(name)}: {text[:60]!r} is not a number; "
+                f"{fix}, or {_way_without(name, what)}."
             ) from None
     raise UserError(
         f"{file}: column {quoted(name)} of type {column.type} cannot be used as a {what}; "
         f"convert it to numbers, or {_way_without(name, what)}."
     )
+
+
+def is_decimal_comma(text: str, or_thousands: bool = False) -> bool:
+    """Whether a text is a number with a decimal comma, such as ``3,1`` or ``1.234,5``.
+
+    Args:
+        text: the text.
+        or_thousands: accept ``3,125``, which may also be 3125.
+    """
+    text = text.strip()
+    if _DECIMAL_COMMA.fullmatch(text) is None:
+        return False
+    return or_thousands or _THOUSANDS.fullmatch(text) is None
+
+
+def use_decimal_point(text: str) -> str:
+    """Return the advice for a number with a decimal comma."""
+    text = text.strip()[:30]
+    number = text.replace(".", "").replace(",", ".")
+    return f"numbers need a decimal point ({number} instead of {text})"
 
 
 def _way_without(name: str, what: str) -> str:

@@ -9,7 +9,7 @@ stored with a trained model, so that new rows get the same features.
 - Dates become days since the earliest one. Times of day and durations become days.
 - Text becomes one column ``NAME=VALUE`` per category. An unknown category is zero in all of them.
   More than :data:`MAX_CATEGORIES` categories are refused, because they are usually names or free
-  text, unless the user declares the column as categorical.
+  text, and so are numbers with a decimal comma, unless the user declares the column as categorical.
 """
 
 import re
@@ -27,7 +27,12 @@ from torch import Tensor
 from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import counted, few, quoted
 from nfgnn.data.problems import Problems
-from nfgnn.data.readers.columns import numbers, unfold_lists
+from nfgnn.data.readers.columns import (
+    is_decimal_comma,
+    numbers,
+    unfold_lists,
+    use_decimal_point,
+)
 from nfgnn.data.readers.tables import MISSING_FEATURES
 from nfgnn.errors import UserError
 
@@ -252,6 +257,14 @@ def _categories(
     # A few words among numbers are mistakes in a column of numbers, and reported as such.
     if occurrences[numeric].sum() > 0.5 * occurrences.sum():
         return None
+    decimal = np.array([is_decimal_comma(value, or_thousands=True) for value in distinct])
+    example = next(filter(is_decimal_comma, distinct), None)
+    # Without an example the commas may separate thousands, which are accepted as categories.
+    if example is not None and occurrences[numeric | decimal].sum() > 0.5 * occurrences.sum():
+        raise UserError(
+            f"{file}: column {quoted(name)} holds numbers with a decimal comma; "
+            f"{use_decimal_point(example)}, or pass --column category={name} to read them as text."
+        )
     if len(distinct) > MAX_CATEGORIES:
         as_date = "write dates as 2024-05-31, " if _OTHER_DATE.match(distinct[0]) else ""
         raise UserError(

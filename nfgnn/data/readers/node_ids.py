@@ -100,6 +100,8 @@ def comparable(array: pa.Array, name: str, file: str, rows_before: int = 0) -> p
         array = array.dictionary_decode()
     if array.null_count:
         _refuse_missing(pc.is_null(array), name, file, rows_before)
+    if isinstance(array.type, pa.BaseExtensionType):  # a cast of UUIDs would keep their bytes
+        array = pa.array([str(value) for value in array.to_pylist()], pa.string())
     if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
         try:
             return pc.cast(array, pa.int64())
@@ -134,7 +136,12 @@ def ids_as_array(ids: Any) -> pa.Array:
         array = pa.array(ids)
     except (pa.ArrowException, OverflowError):  # of several types, or beyond 64 bits
         array = None
-    if array is not None and not pa.types.is_nested(array.type):
+    if array is not None and not _is_structured(array.type):
         return array
     texts = [str(name) for name in ids]
     return pa.array(texts if len(set(texts)) == len(texts) else range(len(texts)))
+
+
+def _is_structured(kind: pa.DataType) -> bool:
+    """Whether values are objects to Arrow, such as tuples and UUIDs, which CSV cannot hold."""
+    return bool(pa.types.is_nested(kind)) or isinstance(kind, pa.BaseExtensionType)

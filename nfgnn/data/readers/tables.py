@@ -9,7 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn, TextIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +27,11 @@ MISSING_FEATURES = frozenset((*MISSING, "?"))
 """Words that stand for a missing value in a column of features."""
 NULL_VALUES = sorted({*csv.ConvertOptions().null_values, *MISSING_FEATURES})
 """The same for columns of numbers, dates, times and booleans, with the words that Arrow knows."""
-_HEADER_BYTES = 2**20  # longer header lines are cut off
+_HEADER_LENGTH = 2**20  # longer header lines are cut off
+# UTF-16 and UTF-32 have zeros, and "surrogateescape" writes bytes that are not UTF-8 in this way.
+_NOT_UTF_8 = re.compile("[\0\udc80-\udcff]")
+# A cell in quotes, which may end in another line. Quotes inside other cells have no meaning.
+_QUOTED = re.compile(r'(?:^|(?<=[,;\t ]))"(?:[^"]|"")*"?')
 
 
 def find_table(folder: Path, stem: str) -> Path:
@@ -86,7 +92,7 @@ def column_names(path: Path) -> list[str]:
         if path.suffix == ".parquet":
             names = [str(name) for name in parquet.read_schema(path).names]
         else:
-            names = [_plain(cell) for cell in _csv_header(path)[0]]
+            names = _csv_header(path).names
     name, count = Counter(names).most_common(1)[0] if names else ("", 0)
     if count > 1:
         raise UserError(f"{path.name}: there are {count} columns {name!r}; rename all but one.")
@@ -144,40 +150,100 @@ def _errors_name(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _csv_header(path: Path) -> tuple[list[str], str]:
-    """Return the cells of the first line and the delimiter."""
-    with path.open("rb") as file:
-        line = file.readline(_HEADER_BYTES).decode("utf-8-sig", errors="replace").strip("\r\n")
-    if not line.strip():
-        raise UserError(f"{path.name}: the file is empty; its first line must name the columns.")
-    if "\0" in line:  # UTF-16 or UTF-32, which other checks would quote in full
-        raise UserError(f"{path.name}: the first line is not UTF-8 text; save the file as UTF-8.")
-    line = line.partition("\r")[0]  # some files end their lines with carriage returns only
-    # A delimiter inside quotes is a part of a name.
-    delimiter = max(",;\t", key=re.sub(r'"[^"]*"', "", line).count)
-    return _cells(line, delimiter), delimiter
+@dataclass(frozen=True)
+class _Header:
+    """The header of a CSV file."""
+
+    names: list[str]
+    """The names of the columns, without blanks around them."""
+    delimiter: str
+    lines: int
+    """Number of lines; there are several if a quoted name contains a line break."""
+    length: int
+    """Number of bytes, at least."""
+    has_rows: bool
+    """Whether anything follows the header."""
 
 
-def _cells(line: str, delimiter: str) -> list[str]:
-    """Return the cells of a line of CSV."""
+def _csv_header(path: Path) -> _Header:
+    """Read the header of a CSV file.
+
+    Arrow receives the names from here, so that all ways of reading agree on them.
+    """
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        first = file.readline(_HEADER_LENGTH)
+        if not first.strip():
+            _refuse_blank_line(file, path)
+        # A delimiter inside quotes is a part of a name.
+        delimiter = max(",;\t", key=_QUOTED.sub("", first).count)
+        lines = _Lines(file, first, path)
+        cells = _cells(lines, delimiter, path)
+        has_rows = bool(file.read(1))
+    names = [cell.strip() for cell in cells]
+    return _Header(names, delimiter, lines.count, lines.length, has_rows)
+
+
+def _refuse_blank_line(file: TextIO, path: Path) -> NoReturn:
+    """Raise an error about a file without a header in its first line."""
+    if file.read(_HEADER_LENGTH).strip():
+        raise UserError(
+            f"{path.name}: the first line is blank; remove it, because the first line must name "
+            "the columns."
+        )
+    raise UserError(f"{path.name}: the file is empty; its first line must name the columns.")
+
+
+class _Lines:
+    """Iterate over the lines of a header, and count them.
+
+    Args:
+        file: the file after the first line.
+        first: the first line.
+        path: the path of the file, for error messages.
+    """
+
+    def __init__(self, file: TextIO, first: str, path: Path) -> None:
+        self.file = file
+        self.first = first
+        self.path = path
+        self.count = 0
+        self.length = 0
+
+    def __iter__(self) -> Iterator[str]:
+        line = self.first
+        while line:
+            if _NOT_UTF_8.search(line):  # other checks would quote the line in full
+                raise UserError(
+                    f"{self.path.name}: the header is not UTF-8 text; save the file as UTF-8."
+                )
+            self.count += 1
+            self.length += len(line.encode())
+            yield line
+            line = self.file.readline(_HEADER_LENGTH)
+        # The module csv would take the rest of the file for a name.
+        raise python_csv.Error("a quotation mark is not closed")
+
+
+def _cells(lines: _Lines, delimiter: str, path: Path) -> list[str]:
+    """Return the cells of a header. Blanks before a quotation mark are ignored."""
     try:
-        return next(python_csv.reader([line], delimiter=delimiter))
+        return next(python_csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
     except python_csv.Error:
+        if lines.count > 1:
+            raise UserError(
+                f"{path.name}: a quotation mark in the first line is not closed; add the second "
+                "one or remove the first."
+            ) from None
         # A cell is longer than the module accepts. Its limit can only be raised for the process.
-        return line.split(delimiter)
-
-
-def _plain(cell: str) -> str:
-    """Return the name of a column without blanks and quotes."""
-    return cell.strip().strip('"')
+        return [cell.strip().strip('"') for cell in lines.first.split(delimiter)]
 
 
 def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
-    header, delimiter = _csv_header(path)
-    # Arrow knows a column by its cell in the header, blanks included.
-    as_text = [cell for cell in header if _plain(cell) in text]
+    header = _csv_header(path)
+    if not header.has_rows:
+        return _without_rows(header.names, text)
     convert = csv.ConvertOptions(
-        column_types=dict.fromkeys([*as_text, *text], pa.string()), null_values=NULL_VALUES
+        column_types=dict.fromkeys(text, pa.string()), null_values=NULL_VALUES
     )
     failure: pa.ArrowException | None = None
     # The third attempt is for its message: only this way of reading reports the row of an error.
@@ -185,8 +251,10 @@ def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
         try:
             table = csv.read_csv(
                 path,
-                csv.ReadOptions(use_threads=threads),
-                csv.ParseOptions(delimiter=delimiter, newlines_in_values=newlines),
+                csv.ReadOptions(
+                    use_threads=threads, column_names=header.names, skip_rows=header.lines
+                ),
+                csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=newlines),
                 convert,
             )
             return _trimmed(table)
@@ -196,19 +264,28 @@ def _read_csv(path: Path, text: Collection[str]) -> pa.Table:
     raise failure
 
 
+def _without_rows(names: list[str], text: Collection[str]) -> pa.Table:
+    """Return a table without rows, with the types that Arrow gives to its columns."""
+    columns = [pa.array([], pa.string() if name in text else pa.null()) for name in names]
+    return pa.Table.from_arrays(columns, names)
+
+
 def _csv_batches(
     path: Path, columns: Collection[str], rows: int, text: Collection[str]
 ) -> Iterator[pa.Table]:
-    header, delimiter = _csv_header(path)
+    header = _csv_header(path)
+    if not header.has_rows:
+        return
+    block_size = min(max(64 * rows, 2**16), 2**26)  # bytes of text
     with csv.open_csv(
         path,
         csv.ReadOptions(
             use_threads=False,
-            block_size=min(max(64 * rows, 2**16), 2**26),  # bytes of text
-            column_names=[_plain(cell) for cell in header],
-            skip_rows=1,
+            block_size=max(block_size, 2 * header.length),
+            column_names=header.names,
+            skip_rows=header.lines,
         ),
-        csv.ParseOptions(delimiter=delimiter),
+        csv.ParseOptions(delimiter=header.delimiter),
         csv.ConvertOptions(
             column_types=dict.fromkeys(text, pa.string()),
             include_columns=list(columns),
