@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from nfgnn.data import FeatureScaling, observed_part, partition_graph, split
+from nfgnn.data import FeatureScaling, names_of, observed_part, partition_graph, split
 from nfgnn.errors import UserError
 from nfgnn.nn import Scalable, find_model
 from nfgnn.spectral import RowParts, resolve_basis
@@ -105,12 +105,6 @@ def _no_unobserved_nodes(store: Store) -> UserError:
         f"the terms in {store.origin} were computed from the whole graph, so none of its nodes is "
         "unobserved: train on the graph itself for the inductive protocol"
     )
-
-
-def names_of(data: Data, key: str) -> list[str] | None:
-    """Return the names of features or classes, which may be any sequence, as a list of text."""
-    names = data.get(key)
-    return None if names is None else [str(name) for name in names]
 
 
 def align_features(data: Data, trained: list[str] | None) -> Data:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from nfgnn.data import names_of
 from nfgnn.errors import UserError
 from nfgnn.training import inputs
 from nfgnn.training.metrics import count_classes, resolve_metric
@@ -83,7 +84,7 @@ def _as_booleans(mask: Tensor, num_nodes: int) -> Tensor:
 
 def _in_order_of_training(data: Data, y: Tensor, trained: list[str] | None) -> Tensor:
     """Return labels with the numbers that their classes have in the model."""
-    names = inputs.names_of(data, "class_names")
+    names = names_of(data, "class_names")
     if not names or not trained or names == trained:
         return y
     if int(y.max()) >= len(names):

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from nfgnn.data.edges import check_weights, undirected
 from nfgnn.data.features import find_nonfinite, nonfinite_error
+from nfgnn.data.names import names_of
 from nfgnn.data.readers.columns import Columns, feature_matrix, numbers, optional, require
 from nfgnn.data.readers.feature_columns import TableEncoding, encode_table
 from nfgnn.data.readers.graph_tables import find_edges
@@ -59,7 +60,7 @@ class ExistingNodes:
             graph.num_nodes,
             graph.num_features,
             find,
-            graph.get("feature_names"),
+            names_of(graph, "feature_names"),
             graph.get("feature_encoding"),
         )
 
