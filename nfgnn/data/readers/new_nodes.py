@@ -75,9 +75,10 @@ def load_new_nodes(folder: str | Path, graph: Data | ExistingNodes, **options: A
         **options: names of columns, as for :func:`nfgnn.data.load_dataset`.
 
     Returns:
-        ``x``; ``edge_index`` with every edge once, in which numbers from ``graph.num_nodes`` on are
-        the new nodes, in their order; ``edge_weight`` if the edges have weights; ``node_ids``;
-        ``notes`` about edges that were dropped.
+        ``x`` in the order of the graph's features; ``edge_index`` with every edge once, in which
+        numbers from ``graph.num_nodes`` on are the new nodes, in their order; ``edge_weight`` if
+        the edges have weights; ``node_ids``; ``feature_names`` if the features of the graph have
+        names; ``notes`` about edges that were dropped.
     """
     columns = Columns(**options)
     place = local_path(folder)
@@ -112,6 +113,8 @@ def load_new_nodes(folder: str | Path, graph: Data | ExistingNodes, **options: A
     # That an edge is listed once or twice does not matter here.
     dropped = [note for note in notes if note.startswith("dropped")]
     new.notes = [*feature_notes, *dropped]
+    if graph.feature_names:
+        new.feature_names = list(graph.feature_names)
     new.node_ids = ids.ids.slice(len(known)).to_numpy(zero_copy_only=False)
     return new
 
