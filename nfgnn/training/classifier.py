@@ -275,7 +275,7 @@ class NodeClassifier:
             )
         self.scaling_ = inputs.fit_scaling(data, self.config_.training.features)
         self.class_names_ = names_of(data, "class_names")
-        self.feature_names_ = names_of(data, "feature_names")
+        self.feature_names_ = inputs.checked_feature_names(data)
         self.feature_encoding_ = data.get("feature_encoding")
         self.initialise(data)
 

@@ -17,9 +17,9 @@ from nfgnn.data import (
     load_dataset,
     load_new_nodes,
     names_of,
-    repeated_names,
 )
 from nfgnn.data.export import FORMATS
+from nfgnn.data.names import repeated_names
 from nfgnn.errors import UserError
 from nfgnn.store import MemorySource
 

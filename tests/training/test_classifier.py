@@ -339,6 +339,21 @@ def test_features_of_the_same_name_are_not_sorted(data: Data) -> None:
             again.predict(other)
 
 
+@pytest.mark.parametrize("change", [1, -1])
+def test_the_number_of_names_is_that_of_the_features(change: int, data: Data) -> None:
+    graph = named(data)
+    classifier = NodeClassifier("MLP", epochs=3).fit(graph)
+    other = graph.clone()
+    other.feature_names = ["another", *graph.feature_names][: data.num_features + change]
+    count = f"has {data.num_features + change} names for {data.num_features} features; give every"
+    with pytest.raises(UserError, match=count):
+        classifier.predict(other)
+    with pytest.raises(UserError, match=count):
+        NodeClassifier("MLP", epochs=3).fit(other)
+    other.feature_names = []  # none at all
+    assert torch.equal(classifier.predict_proba(other), classifier.predict_proba(graph))
+
+
 @pytest.mark.parametrize("kind", [tuple, np.array, pd.Index])
 def test_names_may_be_any_sequence(kind: Callable[..., Any], data: Data, tmp_path) -> None:
     graph = named(data)

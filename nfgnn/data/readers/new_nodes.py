@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from nfgnn.data.edges import check_weights, undirected
 from nfgnn.data.features import find_nonfinite, nonfinite_error
-from nfgnn.data.names import names_of
+from nfgnn.data.names import check_feature_names, names_of, repeated_names
 from nfgnn.data.readers.columns import Columns, feature_matrix, numbers, optional, require
 from nfgnn.data.readers.feature_columns import TableEncoding, encode_table
 from nfgnn.data.readers.graph_tables import find_edges
@@ -150,6 +150,13 @@ def new_features(
     nodes: pa.Table, columns: Columns, graph: ExistingNodes, file: str
 ) -> tuple[Tensor, list[str]]:
     """Return the features in the order of the graph's, and notes about their encoding."""
+    check_feature_names(graph.feature_names, graph.num_features, "the graph")
+    repeated = repeated_names(graph.feature_names or [])
+    if repeated:
+        raise UserError(
+            f"several features of the graph have the name {repeated[0]!r}, so the columns of "
+            f"{file} cannot be matched with them: give every feature a name of its own"
+        )
     names = columns.features(nodes.column_names)
     notes: list[str] = []
     encoding = graph.feature_encoding
