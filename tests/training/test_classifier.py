@@ -293,17 +293,20 @@ def test_classes_that_cannot_be_matched_are_refused(data: Data) -> None:
     assert repeated.score(other) == classifier.score(graph)
 
 
-def test_a_store_of_other_columns_is_refused(data: Data, tmp_path) -> None:
+@pytest.mark.parametrize("serve", [False, True])
+def test_a_store_of_other_columns_is_refused(serve: bool, data: Data, tmp_path) -> None:
     """Its terms cannot be sorted, unlike the features of a graph."""
     graph = named(data)
     turned = graph.clone()
     turned.x = graph.x.flip(1)
     turned.feature_names = graph.feature_names[::-1]
-    settings = Settings(K=2, rows="all", serve=True)
+    settings = Settings(K=2, rows="all", serve=serve)
     rows = precompute(MemorySource(graph), tmp_path / "same", settings).labels()
     other = precompute(MemorySource(turned), tmp_path / "turned", settings).labels()
     classifier = NodeClassifier("ScalableNFGNN", K=2, epochs=3).fit(split(rows, "full", 0))
-    assert classifier.predict_proba(rows).shape == (data.num_nodes, data.num_classes)
+    expected = classifier.predict_proba(rows)
+    for known in (graph, turned):
+        torch.testing.assert_close(classifier.predict_proba(known), expected, rtol=1e-4, atol=1e-5)
     with pytest.raises(UserError, match="from the features in another order than in training"):
         classifier.predict_proba(other)
 
