@@ -10,7 +10,8 @@ finds or downloads the raw files (``download.py``), reads them with the reader o
 ``splits.py`` selects train, validation and test nodes, ``scaling.py`` scales features,
 ``diagnostics.py`` finds known data issues, ``synthetic.py`` generates the built-in graph and
 ``power_law_graph.py`` graphs of any size,
-``export.py`` writes graphs to files, ``partition.py`` cuts a graph into parts, and
+``export.py`` writes graphs to files, ``partition.py`` cuts a graph into parts, ``names.py`` reads
+the names of features and classes, and
 ``large_graph.py`` is a graph that exceeds the memory, which is read in blocks and sorted on disk by
 ``external_sort.py``.
 """
@@ -31,6 +32,7 @@ from nfgnn.data.load import (
 )
 from nfgnn.data.memory import available_memory, require_memory
 from nfgnn.data.messages import few
+from nfgnn.data.names import check_feature_names, class_names_of, names_of
 from nfgnn.data.partition import kept_edges, partition_graph
 from nfgnn.data.paths import cache_folder
 from nfgnn.data.power_law_graph import PowerLawGraph
@@ -67,7 +69,9 @@ __all__ = [
     "available_memory",
     "cache_folder",
     "canonical_name",
+    "check_feature_names",
     "check_graph",
+    "class_names_of",
     "csr_on_disk",
     "dataset_names",
     "default_protocol",
@@ -86,6 +90,7 @@ __all__ = [
     "loaded_bytes",
     "local_path",
     "mixed_graph",
+    "names_of",
     "node_columns",
     "observed_part",
     "open_large",

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from nfgnn.data.labels import UNLABELLED
+from nfgnn.data.names import class_names_of, names_of
 from nfgnn.data.readers.node_ids import ids_as_array
 from nfgnn.data.synthetic import mixed_graph
 from nfgnn.errors import UserError
@@ -103,19 +104,19 @@ def _holds_other_files(folder: Path, template: Path) -> bool:
 
 def nodes_table(data: Data) -> pa.Table:
     """Return the nodes as a table: ``id``, ``label``, ``split`` if there is one, and features."""
-    names = [*data.class_names, None]  # -1 is the last entry
+    names = [*class_names_of(data), None]  # -1 is the last entry
     labels = [names[c] for c in data.y.tolist()]
     columns = {"id": _ids(data), "label": pa.array(labels, pa.string())}
     train_mask = data.get("train_mask")
     if train_mask is not None and train_mask.dim() == 1:
         columns["split"] = _split_column(data)
     features = data.x.to_dense().t().contiguous().numpy()
-    titles = data.get("feature_names") or []
+    titles = names_of(data, "feature_names") or []
     if len(titles) != len(features):
         titles = [f"x{i}" for i in range(len(features))]
     for title, values in zip(titles, features, strict=True):
         # Reading removes blanks around names, so names that differ only by blanks are the same.
-        columns[_unused(str(title).strip(), _RESERVED | columns.keys())] = pa.array(values)
+        columns[_unused(title.strip(), _RESERVED | columns.keys())] = pa.array(values)
     return pa.table(columns)
 
 
@@ -160,8 +161,9 @@ def _split_column(data: Data) -> pa.Array:
 def _arrays(data: Data) -> dict[str, Any]:
     once = data.edge_index[0] < data.edge_index[1]
     arrays: dict[str, Any] = {"edges": data.edge_index[:, once].t().numpy()}
-    if data.class_names:
-        names = np.array([*data.class_names, ""])  # -1 is the last entry
+    class_names = class_names_of(data)
+    if class_names:
+        names = np.array([*class_names, ""])  # -1 is the last entry
         arrays["node_labels"] = names[data.y.numpy()]
     else:
         arrays["node_labels"] = np.full(data.num_nodes, UNLABELLED)
@@ -172,8 +174,9 @@ def _arrays(data: Data) -> dict[str, Any]:
         mask = data.get(f"{part}_mask")
         if mask is not None:
             arrays[f"{part}_masks"] = mask.t().numpy() if mask.dim() == 2 else mask.numpy()
-    if data.get("feature_names"):
-        arrays["feature_names"] = np.array(data.feature_names, dtype=str)
+    feature_names = names_of(data, "feature_names")
+    if feature_names:
+        arrays["feature_names"] = np.array(feature_names, dtype=str)
     if data.get("node_ids") is not None:
         ids = ids_as_array(data.node_ids).to_numpy(zero_copy_only=False)
         arrays["node_ids"] = ids.astype(str) if ids.dtype == object else ids

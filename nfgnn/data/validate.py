@@ -28,6 +28,7 @@ from nfgnn.data.features import check_features, check_sparse, degree_features
 from nfgnn.data.labels import UNLABELLED, encode_labels
 from nfgnn.data.memory import require_memory
 from nfgnn.data.messages import counted, few, first_line
+from nfgnn.data.names import names_of
 from nfgnn.data.readers.feature_columns import TableEncoding
 from nfgnn.errors import UserError
 
@@ -90,7 +91,7 @@ def check_graph(
     # Attributes that are not checked are kept if they have one value per node.
     for key, value in data.to_dict().items():
         if key not in _CHECKED | _DESCRIPTION and _is_per_node(key, value, num_nodes):
-            checked[key] = value
+            checked[key] = names_of(data, key) if key == "feature_names" else value
     checked.class_names = class_names
     checked.num_classes = len(class_names)
     checked.name = name
@@ -135,7 +136,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 def _is_per_node(key: str, value: Any, num_nodes: int) -> bool:
     if key == "feature_names":
-        return isinstance(value, list)
+        return not isinstance(value, Tensor) and len(_shape(value)) == 1
     if key == "feature_encoding":
         return isinstance(value, TableEncoding)
     return key != "edge_attr" and _shape(value)[:1] == (num_nodes,)

@@ -14,7 +14,7 @@ from nfgnn.data import features_of_objects
 from nfgnn.errors import UserError
 from nfgnn.nn import Scalable
 from nfgnn.store import NewNodes, Store
-from nfgnn.training import NodeClassifier, check_model, is_row_model, load_run
+from nfgnn.training import NodeClassifier, align_features, check_model, is_row_model, load_run
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,10 @@ class StorePredictor:
         Args:
             new: ``x``, not scaled; ``edge_index``, each edge once, in which numbers from
                 ``num_nodes`` of the graph on are the new nodes; and ``edge_weight`` if edges have
-                weights. :func:`nfgnn.data.load_new_nodes` returns it.
+                weights. :func:`nfgnn.data.load_new_nodes` returns it. Without ``feature_names``,
+                the features are in the order of the store's.
         """
+        new = align_features(new, self.existing.feature_names)
         scaled = self.scaling.apply(new.x)
         added = NewNodes(scaled, new.edge_index, new.get("edge_weight"))
         with self._files.unchanged():
@@ -269,6 +271,9 @@ def _checked_model(classifier: NodeClassifier, store: Store) -> Scalable:
             f"the model was trained on {classifier.num_features_} features, but {store.origin} has "
             f"{features}: use a model that was trained on this store"
         )
+    # The terms of a store cannot be sorted, so this refuses features in another order.
+    named = Data(rows=store, feature_names=store.manifest.feature_names, path=store.origin)
+    align_features(named, classifier.feature_names_)
     if not classifier.scaling_.equals(store.scaling):
         raise UserError(
             f"the model was trained on features that are scaled in another way than those of "

@@ -16,8 +16,9 @@ from nfgnn.store.stored_graph import GRAPH_FILES
 from nfgnn.store.stored_ids import ID_FILES
 
 FORMAT = 3
-"""Format 2 adds ids, the graph, the columns of features and the sketch, format 3 the other parts of
-rows. Stores without them have format 1."""
+"""Format 2 adds ids, the graph and the sketch, format 3 the other parts of rows. Stores without
+them have format 1. Names and encoding of the features do not change the format, because readers
+that do not know them ignore them."""
 KIND = "nfgnn store"
 _CHECKSUM = "checksum"
 _OPTIONAL = ("feature_scaling", "feature_names", "feature_encoding")
@@ -84,7 +85,7 @@ class Manifest:
     registered_name: str = ""
     """The registered data set that the graph is; empty for a graph of the user."""
     feature_names: list[str] | None = None
-    """Names of the features of a store with a graph; omitted without them."""
+    """Names of the features; omitted without them. Older stores without a graph have none."""
     feature_encoding: list[dict[str, Any]] | None = None
     """How columns of the users' tables become features; omitted for plain numbers."""
     sketch: int = 0

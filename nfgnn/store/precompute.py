@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from nfgnn.data import check_feature_names
 from nfgnn.errors import UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import empty, locked, publish, refuse_foreign_files
@@ -92,7 +93,7 @@ def precompute(
         return _precompute_remote(
             source, out, settings, engine, address, chosen, report, say, overwrite
         )
-    _validate(settings)
+    _validate(source, settings)
     executor = make_executor(engine, address, say)
     return_freed_memory()
     folder = Path(out)
@@ -123,7 +124,7 @@ def _precompute_remote(
     overwrite: bool,
 ) -> Store:
     """Compute a store in the cache folder, and upload it."""
-    _validate(settings)
+    _validate(source, settings)
     upload = Upload.to(url)
     fingerprint = _fingerprint(source, settings)
     with locked(upload.staging, _busy(url)):
@@ -231,7 +232,7 @@ def plan_precompute(
 
     Nothing is written.
     """
-    _validate(settings)
+    _validate(source, settings)
     folder = local_folder(out)
     held = resident_bytes()  # measuring the speed needs some memory for a moment
     on_gpu = settings.device == "cuda"
@@ -348,8 +349,8 @@ def _finish(source: Source, workspace: Workspace, folder: Path, report: Report) 
             metric=source.metric,
             source=source.source,
             fingerprint=workspace.fingerprint,
-            feature_names=source.feature_names if settings.serve else None,
-            feature_encoding=source.feature_encoding if settings.serve else None,
+            feature_names=source.feature_names or None,
+            feature_encoding=source.feature_encoding,
             parts=settings.parts,
         )
     shutil.rmtree(workspace.folder, ignore_errors=True)
@@ -370,7 +371,8 @@ def _keep_part(file: Path, folder: Path) -> None:
         file.replace(folder / file.name)
 
 
-def _validate(settings: Settings) -> None:
+def _validate(source: Source, settings: Settings) -> None:
+    check_feature_names(source.feature_names, source.num_features, source.name)
     if settings.serve and settings.rows != "all":
         raise UserError("--serve needs the terms of all nodes: use it with --rows all")
     if settings.rows not in ("labelled", "all"):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data import TableEncoding, ids_as_array
+from nfgnn.data import TableEncoding, class_names_of, ids_as_array, names_of
 from nfgnn.npyfile import NpyFile
 from nfgnn.spectral import scaled_laplacian
 
@@ -100,15 +100,14 @@ class MemorySource:
         self.weighted = data.get("edge_weight") is not None
         self.sparse_features = data.x.layout != torch.strided
         self.y: np.ndarray = data.y.numpy()
-        classes = data.get("class_names") or range(int(data.y.max()) + 1)
-        self.class_names = [str(name) for name in classes]
+        self.class_names = class_names_of(data)
         self.masks: dict[str, np.ndarray] = {}
         for key in MASKS:
             if data.get(key) is not None:
                 self.masks[key] = data[key].numpy()
         ids = data.get("node_ids")
         self.node_ids = None if ids is None else ids_as_array(ids)
-        self.feature_names: list[str] | None = data.get("feature_names") or None
+        self.feature_names: list[str] | None = names_of(data, "feature_names") or None
         self.feature_encoding: TableEncoding | None = data.get("feature_encoding")
         self.fingerprint = self._fingerprint()
 

@@ -34,6 +34,7 @@ from nfgnn.training.executors.ray_train import train_on_ray
 from nfgnn.training.experiment import Experiment, run_experiment
 from nfgnn.training.history import History
 from nfgnn.training.inputs import (
+    align_features,
     check_model,
     fingerprint,
     is_row_model,
@@ -125,6 +126,7 @@ __all__ = [
     "UntilDeadline",
     "WorkerPool",
     "accuracy",
+    "align_features",
     "batch_size",
     "best_seed",
     "check_model",

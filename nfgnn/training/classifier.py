@@ -19,7 +19,7 @@ from nfgnn.checksums import (
     refuse_damaged_files,
     write_checksums,
 )
-from nfgnn.data import FeatureScaling, TableEncoding, sparse_if_faster
+from nfgnn.data import FeatureScaling, TableEncoding, names_of, sparse_if_faster
 from nfgnn.errors import DivergedError, UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_folder, refuse_foreign_files
@@ -274,8 +274,8 @@ class NodeClassifier:
                 data, self.model, self.settings, protocol, self.preset
             )
         self.scaling_ = inputs.fit_scaling(data, self.config_.training.features)
-        self.class_names_ = inputs.names_of(data, "class_names")
-        self.feature_names_ = inputs.names_of(data, "feature_names")
+        self.class_names_ = names_of(data, "class_names")
+        self.feature_names_ = inputs.checked_feature_names(data)
         self.feature_encoding_ = data.get("feature_encoding")
         self.initialise(data)
 

@@ -16,7 +16,14 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from nfgnn.data import FeatureScaling, observed_part, partition_graph, split
+from nfgnn.data import (
+    FeatureScaling,
+    check_feature_names,
+    names_of,
+    observed_part,
+    partition_graph,
+    split,
+)
 from nfgnn.errors import UserError
 from nfgnn.nn import Scalable, find_model
 from nfgnn.spectral import RowParts, resolve_basis
@@ -108,15 +115,19 @@ def _no_unobserved_nodes(store: Store) -> UserError:
     )
 
 
-def names_of(data: Data, key: str) -> list[str] | None:
-    """Return the names of features or classes, which may be any sequence, as a list of text."""
-    names = data.get(key)
-    return None if names is None else [str(name) for name in names]
+def checked_feature_names(data: Data) -> list[str] | None:
+    """Return the names of the features; refuse names that are not as many as the features."""
+    names = names_of(data, "feature_names")
+    store = store_of(data)
+    num_features = data.num_features if store is None else store.manifest.num_features
+    where = str(data.get("path") or data.get("name") or "the graph")
+    check_feature_names(names, num_features, where)
+    return names
 
 
 def align_features(data: Data, trained: list[str] | None) -> Data:
     """Return the graph with its features in the order of training, if both have feature names."""
-    names = names_of(data, "feature_names")
+    names = checked_feature_names(data)
     if not trained or not names or names == trained:
         return data
     position = {name: i for i, name in enumerate(names)}

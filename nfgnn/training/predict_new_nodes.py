@@ -1,10 +1,13 @@
 """Predictions for nodes that were added to a graph after training."""
 
+import copy
+
 import torch
 from scipy import sparse
 from torch import Tensor
 from torch_geometric.data import Data
 
+from nfgnn.data import names_of
 from nfgnn.errors import UserError
 from nfgnn.spectral import scaled_laplacian
 from nfgnn.store import NewNodes, parts_of_new_nodes, terms_of_new_nodes
@@ -23,10 +26,14 @@ def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Ten
         graph: the existing graph, with features as they were before scaling.
         new: ``x``, ``edge_index`` (each edge once; indices from ``graph.num_nodes`` on are the new
             nodes) and, for a weighted graph, ``edge_weight``: see
-            :func:`nfgnn.data.load_new_nodes`.
+            :func:`nfgnn.data.load_new_nodes`. Without ``feature_names``, the features are in the
+            order of the graph's.
     """
     model = classifier.model_
     scaling = classifier.scaling_
+    if not names_of(new, "feature_names"):
+        new = copy.copy(new)
+        new.feature_names = names_of(graph, "feature_names")
     graph = align_features(graph, classifier.feature_names_)
     new = align_features(new, classifier.feature_names_)
     if not is_row_model(model):

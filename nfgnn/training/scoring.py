@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from nfgnn.data import names_of
 from nfgnn.errors import UserError
 from nfgnn.training import inputs
 from nfgnn.training.masks import boolean_mask
@@ -76,7 +77,7 @@ def score_nodes(predictor: Predictor, data: Data, mask: Tensor | None, metric: s
 
 def _in_order_of_training(data: Data, y: Tensor, trained: list[str] | None) -> Tensor:
     """Return labels with the numbers that their classes have in the model."""
-    names = inputs.names_of(data, "class_names")
+    names = names_of(data, "class_names")
     if not names or not trained or names == trained:
         return y
     if int(y.max()) >= len(names):

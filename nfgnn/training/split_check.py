@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from torch_geometric.data import Data
 
-from nfgnn.data import few, split
+from nfgnn.data import few, names_of, split
 from nfgnn.errors import UserError
-from nfgnn.training.inputs import names_of
 from nfgnn.training.metrics import ACCURACY, Metric, count_classes, parts
 
 PARTS = {

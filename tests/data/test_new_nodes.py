@@ -47,3 +47,22 @@ def test_a_weight_that_vanishes_is_no_edge(graph: Data, tmp_path: Path) -> None:
     new = load_new_nodes(new_nodes(tmp_path / "new", "1e-300"), graph)
     assert torch.equal(new.edge_index, torch.tensor([[1], [3]]))
     assert new.notes == ["dropped 1 edge whose weight is 0 in float32"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["f", "f", "g"], r"several features of the graph have the name 'f'.*nodes\.csv"),
+        (["f", "g"], "the graph: `feature_names` has 2 names for 3 features"),
+        (["f", "g", "h", "f"], "the graph: `feature_names` has 4 names for 3 features"),
+    ],
+)
+def test_names_that_do_not_identify_features_are_refused(
+    names: list[str], message: str, graph: Data, tmp_path: Path
+) -> None:
+    graph.x = torch.arange(9.0).view(3, 3)
+    graph.feature_names = names
+    folder = new_nodes(tmp_path / "new")
+    (folder / "nodes.csv").write_text("id,f,g\nd,4,5\n")
+    with pytest.raises(UserError, match=message):
+        load_new_nodes(folder, graph)

@@ -11,14 +11,15 @@ import pytest
 import torch
 from helpers.command_line import main_status
 from helpers.serving_graphs import friends, person, write_people
-from helpers.store_graphs import make_store, small_graph
+from helpers.store_graphs import make_store, small_graph, write_tables
 from pyarrow import csv
 from torch_geometric.data import Data
 
 from nfgnn import NodeClassifier, load_dataset, split
+from nfgnn.data import open_large
 from nfgnn.errors import UserError
 from nfgnn.serving import NewNode, StorePredictor, serves
-from nfgnn.store import Store
+from nfgnn.store import MemorySource, Settings, Store, precompute
 from nfgnn.training import load_run, predict_new_nodes
 
 
@@ -151,3 +152,89 @@ def test_models_and_stores_that_do_not_fit_are_rejected(
     plain = Store.open("plain")
     trained = load_run(served / "run", device="cpu")
     refused(lambda: StorePredictor(trained, plain), "does not hold the graph")
+
+
+@pytest.fixture
+def turned(tmp_path: Path) -> tuple[NodeClassifier, Path, Path]:
+    """Return a model of a graph as tables, these, and the tables with reversed columns."""
+    folder = write_tables(tmp_path / "g", "csv")
+    other = tmp_path / "turned"
+    shutil.copytree(folder, other)
+    nodes = csv.read_csv(folder / "nodes.csv")
+    csv.write_csv(nodes.select(nodes.column_names[::-1]), other / "nodes.csv")
+    data = split(load_dataset(folder), "stratified", 0)
+    settings = {"K": 2, "epochs": 3, "features": "raw", "device": "cpu"}
+    return NodeClassifier("ScalableNFGNN", **settings).fit(data), folder, other
+
+
+def served_store(folder: Path, out: Path) -> Store:
+    """Precompute tables in blocks, with the graph."""
+    large = open_large(folder)
+    assert large is not None
+    return precompute(large, out, Settings(K=2, features="raw", rows="all", serve=True))
+
+
+def test_features_of_a_store_from_blocks_are_matched_by_name(
+    turned: tuple[NodeClassifier, Path, Path], tmp_path: Path
+) -> None:
+    classifier, folder, _ = turned
+    predictor = StorePredictor(classifier, served_store(folder, tmp_path / "s"))
+    values = {f"x{i}": i / 3 for i in range(7)}
+    by_place = predictor.predict([NewNode(list(values.values()), ["3"])])
+    assert predictor.predict([NewNode(values, ["3"])]) == by_place
+    assert predictor.predict([NewNode(dict(reversed(values.items())), ["3"])]) == by_place
+    new = Data(x=torch.tensor([[*values.values()]]), edge_index=torch.tensor([[3], [60]]))
+    expected = predictor.predict_proba(new)
+    new.x = new.x.flip(1)
+    new.feature_names = [f"x{6 - i}" for i in range(7)]
+    assert torch.equal(predictor.predict_proba(new), expected)
+
+
+def test_a_store_of_reordered_columns_is_refused(
+    turned: tuple[NodeClassifier, Path, Path], tmp_path: Path
+) -> None:
+    classifier, folder, other = turned
+    right = served_store(folder, tmp_path / "right")
+    wrong = served_store(other, tmp_path / "wrong")
+    assert serves(classifier, right)
+    assert not serves(classifier, wrong)
+    with pytest.raises(UserError, match=r"wrong were computed from the features in another order"):
+        StorePredictor(classifier, wrong)
+
+
+def test_the_command_reads_the_graph_of_a_store_of_reordered_columns(
+    turned: tuple[NodeClassifier, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, folder, other = turned
+    monkeypatch.chdir(tmp_path)
+    served_store(folder, tmp_path / "right")
+    served_store(other, tmp_path / "wrong")
+    (tmp_path / "new").mkdir()
+    nodes = csv.read_csv(folder / "nodes.csv").slice(5, 1)
+    nodes = nodes.set_column(0, "id", [["n"]])
+    csv.write_csv(nodes, tmp_path / "new" / "nodes.csv")
+    (tmp_path / "new" / "edges.csv").write_text("source,target\nn,3\nn,9\n")
+    quick = ("--protocol", "stratified", "--runs", "1", "--set", "epochs=3", "--out", "run")
+    train = ("--model", "ScalableNFGNN", "--device", "cpu")
+    assert main_status("train", "right", *quick, *train) == 0
+    for store in ("right", "wrong"):
+        command = ("predict", "run", "new", "--extends", store, "--device", "cpu")
+        assert main_status(*command, "-o", f"{store}.csv") == 0
+    expected = csv.read_csv("right.csv")
+    found = csv.read_csv("wrong.csv")
+    np.testing.assert_allclose(found["probability"], expected["probability"], atol=1e-5)
+    assert found["predicted"].equals(expected["predicted"])
+
+
+def test_a_store_without_a_graph_keeps_the_encoding(served: Path, tmp_path: Path) -> None:
+    """A model that is trained on it predicts on tables of other people."""
+    data = load_dataset(served / "people")
+    settings = Settings(K=2, features="standard", rows="all")
+    store = precompute(MemorySource(data), tmp_path / "s", settings)
+    rows = split(store.labels(), "stratified", 0)
+    classifier = NodeClassifier("ScalableNFGNN", epochs=2, device="cpu").fit(rows)
+    assert classifier.feature_encoding_ == data.feature_encoding
+    assert classifier.feature_names_ == data.feature_names
+    write_people(tmp_path / "few", np.arange(2))  # of two of the three cities
+    few = load_dataset(tmp_path / "few", encoding=classifier.feature_encoding_, need_labels=False)
+    assert classifier.predict_proba(few).shape == (2, 2)

@@ -129,6 +129,49 @@ def test_predictions_equal_those_on_the_whole_graph(
     assert csv.read_csv("stored.csv").num_rows == 190
 
 
+def reversed_columns(folder: Path, out: Path) -> Path:
+    """Copy the tables of a graph, with the columns of the nodes in the opposite order."""
+    out.mkdir()
+    nodes = csv.read_csv(folder / "nodes.csv")
+    csv.write_csv(nodes.select(nodes.column_names[::-1]), out / "nodes.csv")
+    (out / "edges.csv").write_bytes((folder / "edges.csv").read_bytes())
+    return out
+
+
+@pytest.mark.parametrize("turned", ["old", "new"])
+def test_columns_in_another_order_give_the_same_predictions(known: Path, turned: str) -> None:
+    graph = split(load_dataset(known / "old"), "stratified", 0)
+    classifier = NodeClassifier("ScalableNFGNN", K=3, epochs=5, device="cpu").fit(graph)
+    new = load_new_nodes(known / "new", graph)
+    expected = predict_new_nodes(classifier, graph, new)
+    whole = classifier.predict_proba(load_dataset(known / "whole"))
+    torch.testing.assert_close(expected, whole[190:], rtol=1e-4, atol=1e-5)
+    other = reversed_columns(known / turned, known / "turned")
+    if turned == "new":
+        assert torch.equal(load_new_nodes(other, graph).x, new.x)
+        return
+    graph = load_dataset(other)
+    new = load_new_nodes(known / "new", graph)
+    assert new.feature_names == graph.feature_names
+    torch.testing.assert_close(predict_new_nodes(classifier, graph, new), expected)
+    del new.feature_names  # without names, the order is that of the graph
+    torch.testing.assert_close(predict_new_nodes(classifier, graph, new), expected)
+    assert "feature_names" not in new
+
+
+def test_the_command_matches_columns_by_name(known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(known)
+    reversed_columns(Path("old"), Path("turned"))
+    quick = ["--protocol", "stratified", "--runs", "1", "--set", "epochs=5", "--set", "K=3"]
+    assert run("train", "old", "--model", "ScalableNFGNN", "--out", "run", *quick) == 0
+    assert run("predict", "run", "new", "--extends", "old", "-o", "old.csv") == 0
+    assert run("predict", "run", "new", "--extends", "turned", "-o", "turned.csv") == 0
+    expected = csv.read_csv("old.csv")
+    found = csv.read_csv("turned.csv")
+    assert found["predicted"].to_pylist() == expected["predicted"].to_pylist()
+    np.testing.assert_allclose(found["probability"], expected["probability"], rtol=1e-4)
+
+
 def test_additions_that_do_not_fit_are_one_sentence(known: Path) -> None:
     graph = load_dataset(known / "old")
     nodes = csv.read_csv(known / "new" / "nodes.csv")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,28 @@ def test_invalid_settings_are_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no node has a label"):
         plan_precompute(MemorySource(data), tmp_path / "s", Settings())
     assert not (tmp_path / "s").exists()
+
+
+def test_a_wrong_number_of_names_is_refused_before_the_work(tmp_path: Path) -> None:
+    data = small_graph()
+    data.feature_names = ["a", "b"]
+    with pytest.raises(UserError, match="small: `feature_names` has 2 names for 7 features"):
+        precompute(MemorySource(data), tmp_path / "s", Settings())
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_store_without_names_remains_usable(tmp_path: Path) -> None:
+    """Older versions wrote names only with the graph."""
+    data = small_graph()
+    data.feature_names = list("abcdefg")
+    store = make_store(data, tmp_path / "s")
+    assert store.manifest.feature_names == data.feature_names
+    replace(store.manifest, feature_names=None).save(store.path)
+    old = Store.open(store.path)
+    assert "feature_names" not in json.loads((store.path / "manifest.json").read_text())
+    assert "feature_names" not in old.labels()
+    assert old.existing_nodes.feature_names is None
+    assert make_store(data, tmp_path / "s").manifest == old.manifest  # it is left as it is
 
 
 def test_precompute_command(

@@ -16,7 +16,7 @@ from scipy import sparse
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data import REGISTRY, load_dataset, loaded_bytes, open_large
+from nfgnn.data import REGISTRY, export_graph, load_dataset, loaded_bytes, open_large
 from nfgnn.errors import UserError
 from nfgnn.store import MemorySource, Settings, precompute
 
@@ -41,6 +41,40 @@ def test_tables_in_blocks(suffix: str, how: str, tmp_path: Path) -> None:
     torch.testing.assert_close(
         store.rows(slice(None)), loaded.rows(slice(None)), rtol=1e-5, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("serve", [False, True])
+@pytest.mark.parametrize("layout", ["parquet", "csv", "lists", "npz", "pt"])
+def test_names_of_features_in_blocks_are_those_in_memory(
+    layout: str, serve: bool, tmp_path: Path
+) -> None:
+    suffix = "csv" if layout == "csv" else "parquet"
+    path = write_tables(tmp_path / "g", suffix)
+    expected = [f"x{i}" for i in range(7)]
+    if layout == "lists":
+        nodes = parquet.read_table(path / "nodes.parquet")
+        nodes = nodes.append_column("v", pa.array([[float(i), 1.0] for i in range(60)]))
+        parquet.write_table(nodes, path / "nodes.parquet")
+        expected += ["v_0", "v_1"]
+    elif layout == "npz":
+        path = export_graph(load_dataset(path), tmp_path / "g.npz", "npz")
+    elif layout == "pt":
+        content = load_dataset(path).to_dict()
+        kept = ("x", "y", "edge_index", "feature_names")
+        path = tmp_path / "g.pt"
+        torch.save({key: content[key] for key in kept}, path)
+    data = load_dataset(path)
+    large = open_large(path)
+    assert large is not None
+    settings = Settings(K=1, features="raw", rows="all", serve=serve)
+    for source, name in ((large, "blocks"), (MemorySource(data), "memory")):
+        chosen = planned(MemorySource(data), tmp_path, settings, width=3)
+        store = precompute(source, tmp_path / name, settings, chosen=chosen)
+        assert store.manifest.feature_names == expected
+        assert store.labels().feature_names == expected
+        assert store.existing_nodes.feature_names == expected
+        assert store.manifest.format == (2 if serve else 1)
+        assert store.manifest.num_features == len(expected)
 
 
 @pytest.mark.parametrize("compressed", [False, True])

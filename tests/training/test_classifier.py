@@ -294,17 +294,20 @@ def test_classes_that_cannot_be_matched_are_refused(data: Data) -> None:
     assert repeated.score(other) == classifier.score(graph)
 
 
-def test_a_store_of_other_columns_is_refused(data: Data, tmp_path) -> None:
+@pytest.mark.parametrize("serve", [False, True])
+def test_a_store_of_other_columns_is_refused(serve: bool, data: Data, tmp_path) -> None:
     """Its terms cannot be sorted, unlike the features of a graph."""
     graph = named(data)
     turned = graph.clone()
     turned.x = graph.x.flip(1)
     turned.feature_names = graph.feature_names[::-1]
-    settings = Settings(K=2, rows="all", serve=True)
+    settings = Settings(K=2, rows="all", serve=serve)
     rows = precompute(MemorySource(graph), tmp_path / "same", settings).labels()
     other = precompute(MemorySource(turned), tmp_path / "turned", settings).labels()
     classifier = NodeClassifier("ScalableNFGNN", K=2, epochs=3).fit(split(rows, "full", 0))
-    assert classifier.predict_proba(rows).shape == (data.num_nodes, data.num_classes)
+    expected = classifier.predict_proba(rows)
+    for known in (graph, turned):
+        torch.testing.assert_close(classifier.predict_proba(known), expected, rtol=1e-4, atol=1e-5)
     with pytest.raises(UserError, match="from the features in another order than in training"):
         classifier.predict_proba(other)
 
@@ -338,6 +341,21 @@ def test_features_of_the_same_name_are_not_sorted(data: Data) -> None:
     for other in (turned, graph):
         with pytest.raises(UserError, match="several features have the name 'f0'"):
             again.predict(other)
+
+
+@pytest.mark.parametrize("change", [1, -1])
+def test_the_number_of_names_is_that_of_the_features(change: int, data: Data) -> None:
+    graph = named(data)
+    classifier = NodeClassifier("MLP", epochs=3).fit(graph)
+    other = graph.clone()
+    other.feature_names = ["another", *graph.feature_names][: data.num_features + change]
+    count = f"has {data.num_features + change} names for {data.num_features} features; give every"
+    with pytest.raises(UserError, match=count):
+        classifier.predict(other)
+    with pytest.raises(UserError, match=count):
+        NodeClassifier("MLP", epochs=3).fit(other)
+    other.feature_names = []  # none at all
+    assert torch.equal(classifier.predict_proba(other), classifier.predict_proba(graph))
 
 
 @pytest.mark.parametrize("kind", [tuple, np.array, pd.Index])

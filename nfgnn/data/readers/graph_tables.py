@@ -173,6 +173,7 @@ def open_graph_folder(folder: Path, columns: Columns) -> LargeGraph:
             first += len(block)
             yield block.numpy()
 
+    feature_names = _feature_names(nodes, names)
     y, class_names, masks, numbered = _read_labels(nodes, columns)
     ids = None if numbered else _read_ids(nodes, columns)
     return LargeGraph(
@@ -180,7 +181,7 @@ def open_graph_folder(folder: Path, columns: Columns) -> LargeGraph:
         source=str(folder.resolve()),
         fingerprint=files_fingerprint(nodes, edges),
         num_nodes=len(y),
-        num_features=_count_features(nodes, names),
+        num_features=len(feature_names),
         num_edges=count_rows(edges),
         y=y,
         class_names=class_names,
@@ -188,6 +189,7 @@ def open_graph_folder(folder: Path, columns: Columns) -> LargeGraph:
         edges=lambda size: _edge_batches(edges, columns, size, ids),
         features=feature_batches,
         weighted=weighted,
+        feature_names=feature_names,
         node_ids=None if ids is None else ids.ids,
     )
 
@@ -209,14 +211,14 @@ def _features(
     return encoded
 
 
-def _count_features(nodes: Path, names: list[str]) -> int:
-    """Return the number of features, list columns unfolded."""
+def _feature_names(nodes: Path, names: list[str]) -> list[str]:
+    """Return the names of the features, list columns unfolded."""
     if not names:
         raise UserError(
             f"{nodes.name}: there is no feature column; a graph that exceeds the memory needs one."
         )
     for batch in read_batches(nodes, names, 1):
-        return len(feature_matrix(batch, names, nodes.name)[1])
+        return feature_matrix(batch, names, nodes.name)[1]
     raise UserError(f"{nodes.name}: there are no rows, so the graph has no nodes; add some.")
 
 

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from nfgnn.data.edges import check_weights, undirected
 from nfgnn.data.features import find_nonfinite, nonfinite_error
+from nfgnn.data.names import check_feature_names, names_of, repeated_names
 from nfgnn.data.readers.columns import Columns, feature_matrix, numbers, optional, require
 from nfgnn.data.readers.feature_columns import TableEncoding, encode_table
 from nfgnn.data.readers.graph_tables import find_edges
@@ -59,7 +60,7 @@ class ExistingNodes:
             graph.num_nodes,
             graph.num_features,
             find,
-            graph.get("feature_names"),
+            names_of(graph, "feature_names"),
             graph.get("feature_encoding"),
         )
 
@@ -74,9 +75,10 @@ def load_new_nodes(folder: str | Path, graph: Data | ExistingNodes, **options: A
         **options: names of columns, as for :func:`nfgnn.data.load_dataset`.
 
     Returns:
-        ``x``; ``edge_index`` with every edge once, in which numbers from ``graph.num_nodes`` on are
-        the new nodes, in their order; ``edge_weight`` if the edges have weights; ``node_ids``;
-        ``notes`` about edges that were dropped.
+        ``x`` in the order of the graph's features; ``edge_index`` with every edge once, in which
+        numbers from ``graph.num_nodes`` on are the new nodes, in their order; ``edge_weight`` if
+        the edges have weights; ``node_ids``; ``feature_names`` if the features of the graph have
+        names; ``notes`` about edges that were dropped.
     """
     columns = Columns(**options)
     place = local_path(folder)
@@ -111,6 +113,8 @@ def load_new_nodes(folder: str | Path, graph: Data | ExistingNodes, **options: A
     # That an edge is listed once or twice does not matter here.
     dropped = [note for note in notes if note.startswith("dropped")]
     new.notes = [*feature_notes, *dropped]
+    if graph.feature_names:
+        new.feature_names = list(graph.feature_names)
     new.node_ids = ids.ids.slice(len(known)).to_numpy(zero_copy_only=False)
     return new
 
@@ -146,6 +150,13 @@ def new_features(
     nodes: pa.Table, columns: Columns, graph: ExistingNodes, file: str
 ) -> tuple[Tensor, list[str]]:
     """Return the features in the order of the graph's, and notes about their encoding."""
+    check_feature_names(graph.feature_names, graph.num_features, "the graph")
+    repeated = repeated_names(graph.feature_names or [])
+    if repeated:
+        raise UserError(
+            f"several features of the graph have the name {repeated[0]!r}, so the columns of "
+            f"{file} cannot be matched with them: give every feature a name of its own"
+        )
     names = columns.features(nodes.column_names)
     notes: list[str] = []
     encoding = graph.feature_encoding

@@ -62,6 +62,7 @@ def open_saved_tensors(path: Path) -> LargeGraph | None:
         if mask is None or mask.dtype != torch.bool or len(mask) != len(x):
             return None
         masks[key] = mask.numpy() & (y != UNLABELLED)
+    names = content.get("feature_names")
     return LargeGraph(
         name=path.stem,
         source=str(path.resolve()),
@@ -78,6 +79,7 @@ def open_saved_tensors(path: Path) -> LargeGraph | None:
         weighted=weighted,
         sparse_features=sparse is not None and sparse.is_sparse,
         masks=masks,
+        feature_names=list(map(str, names)) if isinstance(names, list | tuple) else None,
     )
 
 
