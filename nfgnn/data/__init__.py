@@ -32,7 +32,7 @@ from nfgnn.data.load import (
 )
 from nfgnn.data.memory import available_memory, require_memory
 from nfgnn.data.messages import few
-from nfgnn.data.names import check_feature_names, class_names_of, names_of
+from nfgnn.data.names import check_feature_names, class_names_of, names_of, repeated_names
 from nfgnn.data.partition import kept_edges, partition_graph
 from nfgnn.data.paths import cache_folder
 from nfgnn.data.power_law_graph import PowerLawGraph
@@ -96,6 +96,7 @@ __all__ = [
     "open_large",
     "partition_graph",
     "registered_name",
+    "repeated_names",
     "representative_protocol",
     "require_memory",
     "sparse_if_faster",

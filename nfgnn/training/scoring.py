@@ -1,13 +1,12 @@
 """The score of a fitted classifier on some nodes of a graph."""
 
-from collections import Counter
 from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from nfgnn.data import names_of
+from nfgnn.data import names_of, repeated_names
 from nfgnn.errors import UserError
 from nfgnn.training import inputs
 from nfgnn.training.masks import boolean_mask
@@ -86,7 +85,7 @@ def _in_order_of_training(data: Data, y: Tensor, trained: list[str] | None) -> T
             "the name of every class"
         )
     for some in (names, trained):
-        repeated = [name for name, count in Counter(some).items() if count > 1]
+        repeated = repeated_names(some)
         if repeated:
             raise UserError(
                 f"several classes have the name {repeated[0]!r}, so the classes of the graph "
