@@ -98,6 +98,9 @@ def _random_factor(x: Tensor, p: Rate) -> Tensor:
         # than one draw per element.
         bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
         draws = bits.view(torch.int16)[: x.numel()].view(x.shape)
-        threshold = round(p * 2**16) - 2**15
+        # The threshold of a rate close to 1 would exceed 16 bits.
+        threshold = min(round(p * 2**16), 2**16 - 1) - 2**15
         kept = torch.ge(draws, threshold, out=torch.empty(x.shape, dtype=x.dtype))
+    if not isinstance(p, Tensor) and p >= 1:
+        return kept.zero_()
     return kept.mul_(1 / (1 - p))

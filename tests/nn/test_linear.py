@@ -46,6 +46,16 @@ def test_dropout_keeps_the_expected_share(features: torch.Tensor) -> None:
     assert dropout(features, 0.3, training=False) is features
 
 
+@pytest.mark.parametrize("rate", [1 - 1e-9, 1.0])
+def test_dropout_at_a_rate_of_one_drops_everything(rate: float) -> None:
+    torch.manual_seed(1)
+    x = torch.ones(1000, requires_grad=True)
+    dropped = dropout(x, rate, training=True)
+    assert float((dropped != 0).float().mean()) < 0.01
+    dropped.sum().backward()
+    assert torch.equal(x.grad != 0, dropped != 0)
+
+
 def test_mlp_is_its_formula(features: torch.Tensor) -> None:
     mlp = MLP(50, 3, hidden_channels=8, num_layers=3).eval()
     a, b, c = mlp.lins
