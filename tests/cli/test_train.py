@@ -134,7 +134,8 @@ def test_texas_and_cora_reach_the_documented_accuracy(
     assert texas["test_accuracy"]["values"][:1] == again["test_accuracy"]["values"]
     command = ("train", "cora", "--protocol", "semi", *root, "--runs", "2", "--json")
     cora = json.loads(call(*command)[1])
-    assert cora["test_accuracy"]["mean"] > 0.76
+    # 0.786 on average over 50 splits, with several points between splits; an MLP has 0.51.
+    assert cora["test_accuracy"]["mean"] > 0.7
 
 
 def test_metric_selection_and_class_weight_are_options(call) -> None:

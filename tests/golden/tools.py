@@ -135,10 +135,14 @@ def _tolerance(path: tuple[str, ...]) -> float:
     """How far a float may be from the recorded one on another machine."""
     if "config" in path:
         return 0.0  # what was asked for, not what came out
+    # Rounding errors grow over hundreds of epochs, and a test node of Texas is 1.6 points.
+    is_long = "long" in path or "records" in path
     if any("accuracy" in part for part in path):
-        return 0.15 if path[-1] == "ci95" else 0.03
-    if "long" in path or "records" in path:
-        return 0.1  # losses of trainings of hundreds of epochs
+        if path[-1] == "ci95":
+            return 0.15
+        return 0.1 if is_long else 0.03
+    if is_long:
+        return 0.1
     if "store" in path:
         return 1e-4
     return 1e-3
