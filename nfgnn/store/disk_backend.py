@@ -6,7 +6,7 @@ There are three implementations of the recurrence
 
 which all run the same table of :math:`(a_k, b_k, c_k)`: :mod:`nfgnn.spectral.torch_backend` in
 memory, :mod:`nfgnn.kernels.recurrence` on a GPU, and this one. It uses the ``step`` of the torch
-backend on blocks of rows, which gives the same bits as the whole matrix. It has no ``adjoint``,
+backend on blocks of rows, which gives the same bits as all rows at once. It has no ``adjoint``,
 because terms on disk are never differentiated.
 """
 

@@ -75,6 +75,19 @@ def terms_in_memory(data: Data, store: Store) -> Tensor:
     return polynomial_terms(x, operator, resolve_basis(m.basis), m.K).transpose(0, 1)[store.nodes]
 
 
+def sums_like_other_widths(width: int) -> bool:
+    """Whether this processor sums a product with ``width`` columns as one with a single column.
+
+    On Intel processors, MKL adds in another order if there are 4, 8, 12, 16, 20 or 24 columns.
+    """
+    generator = torch.Generator().manual_seed(0)
+    dense = torch.rand(40, 300, generator=generator)
+    x = torch.randn(300, width, generator=generator)
+    matrix = dense.to_sparse_csr()
+    columns = [torch.mm(matrix, x[:, [i]]) for i in range(width)]
+    return torch.equal(torch.mm(matrix, x), torch.cat(columns, dim=1))
+
+
 def files_of(folder: Path) -> dict[str, bytes]:
     """Return the bytes of every file in a folder."""
     return {
