@@ -86,7 +86,9 @@ def _verdict(outcomes: Outcomes) -> list[str]:
     if not _is_decided(outcomes):
         lines[0] += " It is preliminary, because runs on real graphs are missing."
     elif outcomes.missing:
-        lines[0] += " All runs that decide it are made. Others are missing: see the end."
+        lines[0] += (
+            " The runs that decide it are complete. The last section lists other missing runs."
+        )
     return [*lines, *_significant(verdict)]
 
 
