@@ -207,7 +207,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="auto, cpu or cuda")
     parser.add_argument("--workers", type=int, default=1, help="processes on a CPU")
     parser.add_argument("--table", type=Path, metavar="RESULTS", help="write the table here")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     try:
         results = search_all(options)

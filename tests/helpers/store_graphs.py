@@ -1,6 +1,7 @@
 """Small graphs for tests of stores, and the terms that their stores must hold."""
 
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -88,10 +89,13 @@ def sums_like_other_widths(width: int) -> bool:
     return torch.equal(torch.mm(matrix, x), torch.cat(columns, dim=1))
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    """Return the bytes of every file in a folder."""
+def files_of(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file in a folder.
+
+    Where stores differ, pytest would take minutes to show the difference of their bytes.
+    """
     return {
-        str(path.relative_to(folder)): path.read_bytes()
+        str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*")
         if path.is_file()
     }

@@ -60,7 +60,7 @@ def test_a_sketch_adds_a_file_and_changes_no_other(tmp_path: Path) -> None:
     sketched = files_of(make_store(data, tmp_path / "sketched", sketch=COLUMNS).path)
     assert sketched.keys() - plain.keys() == {"sketch.npy"}
     assert all(plain[name] == sketched[name] for name in plain.keys() - {"manifest.json"})
-    manifest = json.loads(plain["manifest.json"])
+    manifest = json.loads((tmp_path / "plain" / "manifest.json").read_text())
     assert manifest["format"] == 1
     assert not [key for key in manifest if "sketch" in key]
 
