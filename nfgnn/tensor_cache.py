@@ -1,13 +1,25 @@
 """A cache for values that are derived from tensors."""
 
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor
 
 T = TypeVar("T")
+
+
+@contextmanager
+def constants() -> Iterator[None]:
+    """Context in which new tensors have no gradient, and any later pass can use them.
+
+    Tensors that are created in ``torch.inference_mode`` cannot be saved for a backward pass.
+    """
+    with torch.inference_mode(False), torch.no_grad():
+        yield
 
 
 @dataclass(frozen=True)
@@ -27,8 +39,8 @@ class TensorCache:
     once instead of in every forward pass, and a model that is applied to another graph never sees
     the operator of the first one.
 
-    A value must not contain the tensors that it is computed from, or views of them, because the
-    cache would then keep them alive. ``tensor.detach()`` is a tensor of its own.
+    A value has no gradient. It must not contain the tensors that it is computed from, or views of
+    them, because the cache would then keep them alive. ``tensor.detach()`` is a tensor of its own.
 
     Args:
         by_memory: whether dense tensors that are views of the same memory count as one, for as long
@@ -52,7 +64,8 @@ class TensorCache:
         versions = tuple(t._version for t in present)
         entry = self._entries.get(key)
         if entry is None or entry.versions != versions:
-            value = make()
+            with constants():
+                value = make()
 
             def forget(_: Any) -> None:
                 self._entries.pop(key, None)

@@ -5,10 +5,9 @@ shapes that depend on values. Edges may be directed and may be repeated.
 :mod:`nfgnn.nn.edge_operations` computes with the values of edges.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,9 +15,8 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_remaining_self_loops, remove_self_loops
 
 from nfgnn.spectral import CSR, check_edges
-from nfgnn.tensor_cache import TensorCache
+from nfgnn.tensor_cache import TensorCache, constants
 
-T = TypeVar("T")
 _CACHE = TensorCache()
 
 
@@ -64,8 +62,7 @@ class EdgeList:
         return EdgeList(self.target, self.source, self.num_nodes, original=self)
 
     def _rows(self, ends: Tensor, others: Tensor) -> EdgeRows:
-        # The rows outlive the pass that asks for them first, so they must suit any mode.
-        with torch.inference_mode(False), torch.no_grad():
+        with constants():
             order = ends.argsort(stable=True)
             starts = torch.arange(self.num_nodes + 1, device=ends.device)
             indptr = torch.searchsorted(ends[order], starts)
@@ -84,7 +81,7 @@ def edges_with_self_loops(edge_index: Tensor, num_nodes: int) -> EdgeList:
         with_loops, _ = add_remaining_self_loops(edge_index.long(), num_nodes=num_nodes)
         return EdgeList(with_loops[0], with_loops[1], num_nodes)
 
-    return _CACHE.lookup((edge_index,), num_nodes, lambda: _as_constants(make))
+    return _CACHE.lookup((edge_index,), num_nodes, make)
 
 
 def edges_of_matrix(matrix: CSR) -> EdgeList:
@@ -98,7 +95,7 @@ def edges_of_matrix(matrix: CSR) -> EdgeList:
         column = matrix.indices.to(torch.long, copy=True)
         return EdgeList(column, row, matrix.shape[0])
 
-    return _CACHE.lookup((matrix.indices,), matrix.shape, lambda: _as_constants(make))
+    return _CACHE.lookup((matrix.indices,), matrix.shape, make)
 
 
 def normalised_edges(
@@ -124,10 +121,4 @@ def normalised_edges(
     if edge_weight is not None and edge_weight.requires_grad and torch.is_grad_enabled():
         return make()
     options = (num_nodes, dtype)
-    return _CACHE.lookup((edge_index, edge_weight), options, lambda: _as_constants(make))
-
-
-def _as_constants(make: Callable[[], T]) -> T:
-    """Return what ``make`` computes, as tensors that later passes may use in any mode."""
-    with torch.inference_mode(False), torch.no_grad():
-        return make()
+    return _CACHE.lookup((edge_index, edge_weight), options, make)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-import torch
 from torch import Tensor
 
 from nfgnn.spectral import ScaledLaplacian
@@ -31,13 +30,8 @@ def computed_once(
     if x.requires_grad or any(operator.entries is not None for operator in operators):
         return make()
 
-    def make_constant() -> T:
-        # A value that an evaluation computes first must be usable in training.
-        with torch.inference_mode(False), torch.no_grad():
-            return make()
-
     tensors: list[Tensor | None] = [x]
     for operator in operators:
         tensors += [operator.indices, operator.weight, operator.scale]
     bounds = tuple(operator.lambda_max for operator in operators)
-    return _CACHE.lookup(tuple(tensors), (options, bounds), make_constant)
+    return _CACHE.lookup(tuple(tensors), (options, bounds), make)

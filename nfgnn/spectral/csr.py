@@ -8,7 +8,7 @@ from torch.autograd import Function
 
 from nfgnn.spectral.autograd import fast_apply, fold_columns, unfold_columns
 from nfgnn.spectral.backend import backend
-from nfgnn.tensor_cache import TensorCache
+from nfgnn.tensor_cache import TensorCache, constants
 
 _CACHE = TensorCache()
 _INT32_MAX = 2**31 - 1
@@ -99,14 +99,17 @@ class CSR:
         Of the transpose of a varying matrix only the pattern is meaningful.
         """
         if self._transpose is None:
-            counts = self.indptr.diff().long()
-            row = torch.repeat_interleave(torch.arange(self.shape[0], device=counts.device), counts)
-            order = torch.argsort(self.indices, stable=True)
-            column = self.indices[order].long()
-            shape = (self.shape[1], self.shape[0])
-            matrix = CSR.from_sorted(column, row[order], self.values[order], shape)
-            self._transpose = (matrix, order)
+            with constants():
+                self._transpose = self._sorted_by_column()
         return self._transpose
+
+    def _sorted_by_column(self) -> tuple["CSR", Tensor]:
+        counts = self.indptr.diff().long()
+        row = torch.repeat_interleave(torch.arange(self.shape[0], device=counts.device), counts)
+        order = torch.argsort(self.indices, stable=True)
+        column = self.indices[order].long()
+        shape = (self.shape[1], self.shape[0])
+        return CSR.from_sorted(column, row[order], self.values[order], shape), order
 
     def with_values(self, values: Tensor) -> "CSR":
         """Return a matrix of the same pattern with other values, which ``vmap`` may batch."""
@@ -119,7 +122,8 @@ class CSR:
         if factor == 1:
             return self
         if factor not in self._scaled:
-            values = factor * self.values
+            with constants():
+                values = factor * self.values
             scaled = CSR(self.indptr, self.indices, values, self.shape, symmetric=self.symmetric)
             self._scaled[factor] = scaled
         return self._scaled[factor]

@@ -20,7 +20,7 @@ from nfgnn.spectral.edge_checks import (
 )
 from nfgnn.spectral.edge_weights import DifferentiableEntries, differentiable_entries
 from nfgnn.spectral.lanczos import largest_eigenvalue
-from nfgnn.tensor_cache import TensorCache
+from nfgnn.tensor_cache import TensorCache, constants
 
 _CACHE = TensorCache()
 _BLOCK = 2**22  # number of entries that are normalised at a time
@@ -79,14 +79,16 @@ class ScaledLaplacian:
     def degree(self) -> Tensor:
         """The (weighted) degrees D in float64."""
         if self._degree is None:
-            self._degree = torch.where(self.scale > 0, self.scale**-2, 0.0)
+            with constants():
+                self._degree = torch.where(self.scale > 0, self.scale**-2, 0.0)
         return self._degree
 
     def adjacency(self, dtype: torch.dtype) -> CSR:
         r"""Return :math:`\hat A`, normalised in float64 and then rounded. It is built once."""
         if dtype not in self._adjacency:
             shape = (self.num_nodes, self.num_nodes)
-            values = self._values(dtype)
+            with constants():
+                values = self._values(dtype)
             matrix = CSR(self.indptr, self.indices, values, shape, symmetric=True)
             self._adjacency[dtype] = matrix
         return self._adjacency[dtype]
@@ -94,10 +96,12 @@ class ScaledLaplacian:
     def mean_matrix(self, dtype: torch.dtype) -> CSR:
         """Return P = D⁻¹ A, which averages over neighbours. It is built once."""
         if dtype not in self._mean_matrix:
-            own = torch.repeat_interleave(self.scale, self.indptr.diff())
-            values = own * own if self.weight is None else own * own * self.weight
+            with constants():
+                own = torch.repeat_interleave(self.scale, self.indptr.diff())
+                values = own * own if self.weight is None else own * own * self.weight
+                values = values.to(dtype)
             shape = (self.num_nodes, self.num_nodes)
-            self._mean_matrix[dtype] = CSR(self.indptr, self.indices, values.to(dtype), shape)
+            self._mean_matrix[dtype] = CSR(self.indptr, self.indices, values, shape)
         return self._mean_matrix[dtype]
 
     def _values(self, dtype: torch.dtype) -> Tensor:

@@ -16,6 +16,7 @@ from nfgnn.spectral.csr import CSR
 from nfgnn.spectral.laplacian import ScaledLaplacian
 from nfgnn.spectral.torch_backend import Table, laplacian_table
 from nfgnn.spectral.traced import TracedLaplacian
+from nfgnn.tensor_cache import constants
 
 
 def polynomial_terms(x: Tensor, operator: ScaledLaplacian, basis: Basis, K: int) -> Tensor:
@@ -112,8 +113,7 @@ def recurrence_table(basis: Basis, K: int, lambda_max: float) -> Table:
 @lru_cache(maxsize=256)
 def mixing_matrix(basis: Basis, K: int, dtype: torch.dtype, device: torch.device) -> Tensor | None:
     """Return :meth:`Basis.mixing` in a precision and on a device."""
-    # The cached tensor must be usable in training even if an evaluation asks for it first.
-    with torch.inference_mode(False), torch.no_grad():
+    with constants():
         mixing = basis.mixing(K)
         return None if mixing is None else mixing.to(device, dtype)
 

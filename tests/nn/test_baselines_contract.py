@@ -184,6 +184,27 @@ def test_autocast_computes_almost_the_same(name: str, data: Data) -> None:
     torch.testing.assert_close(out.float(), exact, rtol=0.1, atol=0.05 * float(exact.abs().max()))
 
 
+@every_model
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_a_graph_that_was_read_in_inference_mode_can_be_trained_on(
+    name: str, layout: str, data: Data
+) -> None:
+    """What the evaluation has cached serves the backward pass, as with a graph never read."""
+    if layout == "sparse":
+        data.x = data.x.to_sparse_csr()
+    fresh = data.clone()
+    model = build(name)
+
+    def gradients(graph: Data) -> list[Tensor]:
+        out = model(graph.x, graph.edge_index)
+        used = [p for p in model.parameters() if p.requires_grad]
+        return list(torch.autograd.grad(out.square().sum(), used))
+
+    with torch.inference_mode():
+        model(data.x, data.edge_index)
+    torch.testing.assert_close(gradients(data), gradients(fresh))
+
+
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
 @pytest.mark.parametrize("train", [False, True])
 @pytest.mark.parametrize(
