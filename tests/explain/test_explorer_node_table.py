@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from helpers.explorer_runs import awkward_graph, synthetic_table, train_run
 
 from nfgnn.data import split
@@ -51,6 +52,14 @@ def test_table_equals_the_run(model: str, tmp_path: Path) -> None:
         filters.terms @ filters.class_means[1], responses[data.y == 1].mean(0), atol=1e-5
     )
     np.testing.assert_allclose(filters.terms @ filters.mean, responses.mean(0), atol=1e-5)
+
+
+def test_ids_may_be_a_tensor(tmp_path: Path) -> None:
+    data = awkward_graph()
+    run = train_run(tmp_path / "run", "MLP", data)
+    data.node_ids = torch.arange(500, 500 + data.num_nodes)
+    table = build_node_table(select_runs(run), data)
+    assert table.ids == [str(number) for number in range(500, 500 + data.num_nodes)]
 
 
 def test_unobserved_nodes_are_a_part_of_their_own(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from torch import Tensor
 
 from nfgnn.errors import UserError
 
@@ -132,6 +133,8 @@ def ids_as_array(ids: Any) -> pa.Array:
     Nodes of NetworkX may be any objects. They are written as text, or as numbers of nodes if two of
     them have the same text.
     """
+    if isinstance(ids, Tensor):
+        ids = ids.numpy(force=True)
     try:
         array = pa.array(ids)
     except (pa.ArrowException, OverflowError):  # of several types, or beyond 64 bits

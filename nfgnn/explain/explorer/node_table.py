@@ -14,7 +14,7 @@ from nfgnn.analysis import (
     label_entropy,
     local_homophily,
 )
-from nfgnn.data import split
+from nfgnn.data import ids_as_array, split
 from nfgnn.explain.explorer.layout import OnStep, force_layout, principal_components
 from nfgnn.explain.explorer.selection import RunSelection
 from nfgnn.training import NodeClassifier, load_run
@@ -149,7 +149,7 @@ def build_node_table(
         protocol=summary["protocol"],
         seed=selection.seed,
         class_names=[str(name) for name in data.class_names],
-        ids=None if ids is None else [str(name) for name in ids],
+        ids=None if ids is None else [str(name) for name in ids_as_array(ids).to_pylist()],
         edge_index=edge_index,
         label=data.y.numpy(),
         part=_parts(split(data, summary["protocol"], selection.seed)),
