@@ -18,9 +18,10 @@ from nfgnn.data import TableEncoding, default_protocol
 from nfgnn.errors import UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_folder
-from nfgnn.nn.argument_checks import check_counts
+from nfgnn.nn import check_counts
 from nfgnn.progress import Progress, parse_duration
 from nfgnn.training import (
+    MASKS,
     Graph,
     NodeClassifier,
     classifier_tags,
@@ -28,8 +29,8 @@ from nfgnn.training import (
     load_run,
     score_nodes,
     single_graph,
+    with_boolean_masks,
 )
-from nfgnn.training.masks import MASKS, with_boolean_masks
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

@@ -5,6 +5,7 @@
 :class:`NodeModel` is the contract between models and trainers.
 """
 
+from nfgnn.nn.argument_checks import check_counts
 from nfgnn.nn.batch_norm import RunningStatistics
 from nfgnn.nn.conv import OPERATORS, NFConv, PolyConv, SpectralConv
 from nfgnn.nn.dropout import dropout
@@ -63,6 +64,7 @@ __all__ = [
     "SpectralConv",
     "TermAttention",
     "as_node_model",
+    "check_counts",
     "dropout",
     "find_model",
     "has_weights_per_node",

@@ -42,6 +42,7 @@ from nfgnn.training.inputs import (
     store_of,
 )
 from nfgnn.training.mask_split import MaskSplit, single_graph
+from nfgnn.training.masks import MASKS, with_boolean_masks
 from nfgnn.training.metrics import (
     METRICS,
     Metric,
@@ -95,6 +96,7 @@ from nfgnn.training.trainer import StopTraining
 from nfgnn.training.whole_graph import fit
 
 __all__ = [
+    "MASKS",
     "METRICS",
     "NUMERIC_SETTINGS",
     "SETTINGS",
@@ -177,5 +179,6 @@ __all__ = [
     "train_on_ray",
     "usable_cores",
     "verify_run",
+    "with_boolean_masks",
     "write_table",
 ]
