@@ -1,6 +1,7 @@
 """Executors: every one gives the results of running in this process."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from helpers.experiments import experiment, run_quietly
 
 from nfgnn.data import load_dataset
+from nfgnn.errors import UserError
 from nfgnn.progress import Progress
 from nfgnn.training import (
     Executor,
@@ -21,7 +23,7 @@ from nfgnn.training import (
     RunSpec,
     execute,
 )
-from nfgnn.training.executors.process_pool import suitable_workers
+from nfgnn.training.executors.process_pool import _run_in_pool, suitable_workers
 
 QUIET = Progress(quiet=True)
 
@@ -90,6 +92,32 @@ def test_an_error_while_workers_report_ends_the_pool() -> None:
     endless = specs(seeds=range(4), epochs=100_000, patience=100_000)
     with pytest.raises(RuntimeError, match="stopped by the callback"):
         execute(endless, InMemory(), Stops(2), QUIET, "cpu")
+
+
+class Marked:
+    """A batch that is sent to a worker after the first one has created a file."""
+
+    def __init__(self, file: Path, is_first: bool) -> None:
+        self.file = file
+        self.is_first = is_first
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        while not self.is_first and not self.file.exists():
+            time.sleep(0.05)
+        time.sleep(1)  # until the pool notices that the worker is dead
+        return Marked, (self.file, self.is_first)
+
+
+def die(batch: Marked, on_epoch: object) -> list[Any]:
+    batch.file.touch()
+    os._exit(1)
+
+
+@pytest.mark.timeout(60)
+def test_a_worker_may_die_before_all_batches_are_sent(tmp_path: Path) -> None:
+    batches = [Marked(tmp_path / "started", is_first) for is_first in (True, False)]
+    with pytest.raises(UserError, match="a worker process died"):
+        list(_run_in_pool(batches, die, lambda batch, history: None, workers=2))
 
 
 def test_failures_are_returned_and_do_not_stop_other_runs() -> None:

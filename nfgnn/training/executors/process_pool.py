@@ -104,12 +104,12 @@ def _run_in_pool(
     initial = (events,)
     with ProcessPoolExecutor(workers, context, start_worker, initial) as pool:
         futures = {}
-        for number, batch in enumerate(batches):
-            # Pickled here, because tensors would go through shared memory otherwise, of which
-            # containers have little.
-            packed = pickle.dumps((number, batch, work))
-            futures[pool.submit(_work, packed)] = batch
         try:
+            for number, batch in enumerate(batches):
+                # Pickled here, because tensors would go through shared memory otherwise, of which
+                # containers have little.
+                packed = pickle.dumps((number, batch, work))
+                futures[pool.submit(_work, packed)] = batch
             while futures:
                 done, _ = wait(futures, EVENT_SECONDS, FIRST_COMPLETED)
                 while not events.empty():
@@ -123,8 +123,8 @@ def _run_in_pool(
             ) from None
         finally:
             if futures:
-                # After an error nobody reads the events, so workers that report them would wait for
-                # ever.
+                # After an error nobody reads the events, so workers that report them would wait
+                # forever.
                 kill_workers(pool)
 
 
