@@ -196,8 +196,7 @@ def _generated_table(cells: Sequence[CellOutcome]) -> list[str]:
 
 
 def _percent(share: float | None) -> str:
-    # Adding zero turns a rounded -0 into 0.
-    return "–" if share is None else f"{round(100 * share) + 0} %"
+    return "–" if share is None else f"{round(100 * share)} %"
 
 
 def _interval_table(cells: Sequence[CellOutcome]) -> list[str]:
