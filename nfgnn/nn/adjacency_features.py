@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from nfgnn.errors import UserError
-from nfgnn.spectral import CSR, ScaledLaplacian, scaled_laplacian
+from nfgnn.spectral import CSR, ScaledLaplacian, derived_laplacian
 from nfgnn.tensor_cache import TensorCache
 
 _CACHE = TensorCache()
@@ -31,10 +31,8 @@ def adjacency_features(
             "a model with a weight for every node can only be applied to the graph that it was "
             f"trained on: it has {in_features} nodes, this graph has {num_nodes}"
         )
-    if isinstance(edge_index, ScaledLaplacian):
-        # The filter of the same model may need self-loops.
-        edge_index = edge_index.with_self_loops(False)
-    graph = scaled_laplacian(edge_index, edge_weight, num_nodes)
+    # The filter of the same model may need self-loops.
+    graph = derived_laplacian(edge_index, edge_weight, num_nodes)
     if graph.entries is not None:
         raise UserError(
             "a model with a weight for every node has no gradient for edge weights: pass "

@@ -32,7 +32,12 @@ from nfgnn.spectral.bases import (
 from nfgnn.spectral.csr import CSR
 from nfgnn.spectral.edge_checks import LambdaMax, check_edges, check_lambda_max
 from nfgnn.spectral.lanczos import largest_eigenvalue
-from nfgnn.spectral.laplacian import ScaledLaplacian, normalised, scaled_laplacian
+from nfgnn.spectral.laplacian import (
+    ScaledLaplacian,
+    derived_laplacian,
+    normalised,
+    scaled_laplacian,
+)
 from nfgnn.spectral.neighbour_agreement import neighbour_cosine
 from nfgnn.spectral.neighbour_hashing import adjacency_sketch
 from nfgnn.spectral.neighbour_lists import NeighbourLists
@@ -75,6 +80,7 @@ __all__ = [
     "chebyshev_nodes",
     "check_edges",
     "check_lambda_max",
+    "derived_laplacian",
     "each_term",
     "fast_apply",
     "initial_response",

@@ -235,6 +235,22 @@ def scaled_laplacian(
     )
 
 
+def derived_laplacian(
+    graph: Tensor | ScaledLaplacian,
+    edge_weight: Tensor | None,
+    num_nodes: int,
+    self_loops: bool = False,
+) -> ScaledLaplacian:
+    """Return the scaled Laplacian for a model that reads a graph with and without self-loops.
+
+    Unlike in :func:`scaled_laplacian`, an operator with other self-loops is converted, see
+    :meth:`ScaledLaplacian.with_self_loops`.
+    """
+    if isinstance(graph, ScaledLaplacian):
+        graph = graph.with_self_loops(self_loops)
+    return scaled_laplacian(graph, edge_weight, num_nodes, self_loops)
+
+
 def _check_prepared(
     operator: ScaledLaplacian, edge_weight: Tensor | None, self_loops: bool
 ) -> None:

@@ -479,12 +479,13 @@ def random_symmetric_weight(edge_index: Tensor) -> Tensor:
         ("LINKX", {"num_nodes": N}, False),
         ("LINKX", {"num_nodes": N}, True),
         ("NFGNN", {"num_nodes": N, "link": "raw", "self_loops": True}, True),
+        ("ScalableNFNet", {"two_hop": 4, "degree": True, "self_loops": True}, True),
     ],
 )
 def test_models_derive_the_other_form_of_a_prepared_operator(
     name: str, settings: dict[str, Any], self_loops: bool, graph: tuple[Tensor, Tensor]
 ) -> None:
-    """All of them read the graph without self-loops; FSGNN and this NFGNN also with them."""
+    """All of them read the graph without self-loops, and some also with them."""
     x, edge_index = graph
     model = baseline(name, **settings)
     operator = scaled_laplacian(edge_index, None, N, self_loops=self_loops)

@@ -11,7 +11,7 @@ from nfgnn.nn.models.mlp import MLP
 from nfgnn.nn.models.registry import register_model
 from nfgnn.nn.node_model import NodeModel
 from nfgnn.nn.propagated_features import computed_once
-from nfgnn.spectral import ScaledLaplacian, scaled_laplacian
+from nfgnn.spectral import ScaledLaplacian, derived_laplacian
 
 
 @register_model(
@@ -85,8 +85,8 @@ class FSGNN(NodeModel):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         """"""
-        plain = _operator(edge_index, edge_weight, x.shape[0], self_loops=False)
-        looped = _operator(edge_index, edge_weight, x.shape[0], self_loops=True)
+        plain = derived_laplacian(edge_index, edge_weight, x.shape[0])
+        looped = derived_laplacian(edge_index, edge_weight, x.shape[0], self_loops=True)
         if is_dense(x):
             hops = computed_once(
                 x, (plain, looped), self.K, lambda: _hops(x, plain, looped, self.K)
@@ -111,15 +111,6 @@ class FSGNN(NodeModel):
         hops += _powers(others[: self.K], plain)
         hops += _powers(others[self.K :], looped)
         return [hop + lin.bias for lin, hop in zip(maps, hops)]
-
-
-def _operator(
-    graph: Tensor | ScaledLaplacian, edge_weight: Tensor | None, num_nodes: int, self_loops: bool
-) -> ScaledLaplacian:
-    """Return the operator of a graph, which may be one with or without self-loops."""
-    if isinstance(graph, ScaledLaplacian):
-        graph = graph.with_self_loops(self_loops)
-    return scaled_laplacian(graph, edge_weight, num_nodes, self_loops)
 
 
 class _SoftSelection(nn.Module):

@@ -22,8 +22,8 @@ from nfgnn.spectral import (
     LambdaMax,
     Response,
     RowParts,
+    derived_laplacian,
     parts_of_graph,
-    scaled_laplacian,
 )
 
 
@@ -148,7 +148,8 @@ class ScalableNFNet(Scalable):
                 f"to the graph that it was trained on: it has {self.num_nodes} nodes, this graph "
                 f"has {n}"
             )
-        graph = scaled_laplacian(edge_index, edge_weight, n)
+        # The terms may need self-loops.
+        graph = derived_laplacian(edge_index, edge_weight, n)
         dense = as_dense(x)
         parts = parts_of_graph(self.parts, dense, graph)
         return torch.cat([terms.flatten(1), parts.to(terms)], 1)
