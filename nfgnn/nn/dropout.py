@@ -31,6 +31,8 @@ def dropout_dense(x: Tensor, p: Rate, training: bool) -> Tensor:
     if torch.compiler.is_compiling() and not isinstance(p, Tensor):
         # A compiler fuses this one with the operations around it.
         return F.dropout(x, p)
+    if not isinstance(p, Tensor) and p >= 1:
+        return x * 0.0  # The factor 1/(1 - p) does not exist.
     # Features have no gradient, so the bookkeeping of autograd is skipped.
     if not x.requires_grad and not transforming():
         if x.is_cuda:
@@ -101,6 +103,4 @@ def _random_factor(x: Tensor, p: Rate) -> Tensor:
         # The threshold of a rate close to 1 would exceed 16 bits.
         threshold = min(round(p * 2**16), 2**16 - 1) - 2**15
         kept = torch.ge(draws, threshold, out=torch.empty(x.shape, dtype=x.dtype))
-    if not isinstance(p, Tensor) and p >= 1:
-        return kept.zero_()
     return kept.mul_(1 / (1 - p))
