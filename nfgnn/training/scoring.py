@@ -79,6 +79,9 @@ def _in_order_of_training(data: Data, y: Tensor, trained: list[str] | None) -> T
     names = names_of(data, "class_names")
     if not names or not trained or names == trained:
         return y
+    # Names that one graph has, and the other only numbers for, are matched by their places.
+    if not set(names) & set(trained) and (_are_numbers(names) or _are_numbers(trained)):
+        return y
     if int(y.max()) >= len(names):
         raise UserError(
             f"y holds the class {int(y.max())}, but class_names has only {len(names)} names: pass "
@@ -99,3 +102,8 @@ def _in_order_of_training(data: Data, y: Tensor, trained: list[str] | None) -> T
         )
     number = torch.tensor([trained.index(name) if name in trained else -1 for name in names])
     return number[y]
+
+
+def _are_numbers(names: list[str]) -> bool:
+    """Whether the classes are named by their numbers, as those of a graph without names are."""
+    return names == [str(c) for c in range(len(names))]

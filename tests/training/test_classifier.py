@@ -278,6 +278,21 @@ def test_columns_and_classes_are_matched_by_name(data: Data) -> None:
         classifier.score(other)
 
 
+def test_classes_that_have_only_numbers_are_matched_by_their_places(data: Data) -> None:
+    numbered = named(data)
+    numbered.class_names = [str(c) for c in range(data.num_classes)]
+    readable = named(data)
+    for trained, scored in ((numbered, readable), (readable, numbered)):
+        classifier = NodeClassifier("MLP", epochs=20).fit(trained)
+        assert classifier.score(scored) == classifier.score(trained)
+    # Numbers in another order are names.
+    other = numbered.clone()
+    other.class_names = numbered.class_names[::-1]
+    other.y = data.num_classes - 1 - data.y
+    classifier = NodeClassifier("MLP", epochs=20).fit(numbered)
+    assert classifier.score(other) == classifier.score(numbered)
+
+
 def test_classes_that_cannot_be_matched_are_refused(data: Data) -> None:
     graph = named(data)
     classifier = NodeClassifier("MLP", epochs=3).fit(graph)
