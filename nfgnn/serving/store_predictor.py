@@ -14,7 +14,14 @@ from nfgnn.data import features_of_objects
 from nfgnn.errors import UserError
 from nfgnn.nn import Scalable
 from nfgnn.store import NewNodes, Store
-from nfgnn.training import NodeClassifier, align_features, check_model, is_row_model, load_run
+from nfgnn.training import (
+    NodeClassifier,
+    align_features,
+    check_model,
+    check_num_features,
+    is_row_model,
+    load_run,
+)
 
 
 @dataclass(frozen=True)
@@ -146,6 +153,7 @@ class StorePredictor:
                 the features are in the order of the store's.
         """
         new = align_features(new, self.existing.feature_names)
+        check_num_features(new, self.existing.num_features)
         scaled = self.scaling.apply(new.x)
         added = NewNodes(scaled, new.edge_index, new.get("edge_weight"))
         with self._files.unchanged():

@@ -36,6 +36,7 @@ from nfgnn.training.history import History
 from nfgnn.training.inputs import (
     align_features,
     check_model,
+    check_num_features,
     fingerprint,
     is_row_model,
     resolve_config,
@@ -132,6 +133,7 @@ __all__ = [
     "batch_size",
     "best_seed",
     "check_model",
+    "check_num_features",
     "check_setting",
     "check_table_output",
     "checked_split",

@@ -181,13 +181,13 @@ class NodeClassifier:
     @property
     def classes_(self) -> Tensor:
         """The classes that ``predict`` returns: the numbers that ``class_names_`` belong to."""
-        self._check_fitted()
+        self.check_fitted()
         return torch.arange(self.num_classes_)
 
     @property
     def n_features_in_(self) -> int:
         """Number of features that the model was trained on."""
-        self._check_fitted()
+        self.check_fitted()
         return self.num_features_
 
     def fit(
@@ -362,7 +362,7 @@ class NodeClassifier:
         Returns:
             A greater score is better: losses are negated, as by the scorers of scikit-learn.
         """
-        self._check_fitted()
+        self.check_fitted()
         metric = metric or self.config_.training.metric
         return score_nodes(self, single_graph(data), mask, metric)
 
@@ -417,7 +417,7 @@ class NodeClassifier:
             folder: the folder to write.
             overwrite: replace another model that was saved there.
         """
-        self._check_fitted()
+        self.check_fitted()
         folder = Path(folder)
         refuse_foreign_files(folder, (*FILES, SUMS).__contains__, "a saved model")
         exists = folder.exists() and any(folder.iterdir())
@@ -511,7 +511,8 @@ class NodeClassifier:
         model = self.config_.build(num_features, num_classes, num_nodes)
         self.model_ = model.to(resolve_device(self.device))
 
-    def _check_fitted(self) -> None:
+    def check_fitted(self) -> None:
+        """Raise an error unless the classifier is fitted."""
         if not self._fitted:
             raise UserError("this NodeClassifier is not fitted yet: call fit(data) first")
 
@@ -531,7 +532,7 @@ class NodeClassifier:
 
     def _aligned(self, data: Data) -> Data:
         """Return the graph with its features in the order of training, if they have names."""
-        self._check_fitted()
+        self.check_fitted()
         if self.feature_encoding_ not in (None, data.get("feature_encoding")):
             raise UserError(
                 "the columns of this table are not encoded as those that the model was trained on: "
@@ -541,20 +542,14 @@ class NodeClassifier:
 
     def _checked_model(self, data: Data) -> NodeModel:
         """Return the model, unless it is not fitted or the graph has other features."""
-        self._check_fitted()
+        self.check_fitted()
         store = inputs.store_of(data)
         if store is not None and not inputs.is_row_model(self.model_):
             raise UserError(
                 f"{store.origin} is a store, which holds terms and no edges, but "
                 f"{self.config_.model} needs the graph: pass the graph itself"
             )
-        features = data.num_features if store is None else store.manifest.num_features
-        if features != self.num_features_:
-            name = data.get("path") or data.get("name") or "the graph"
-            raise UserError(
-                f"{name} has {features} features, but the model was trained on "
-                f"{self.num_features_}: pass a graph with the same columns"
-            )
+        inputs.check_num_features(data, self.num_features_)
         return self.model_
 
     def _map_rows(

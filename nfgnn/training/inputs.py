@@ -166,6 +166,18 @@ def align_features(data: Data, trained: list[str] | None) -> Data:
     return aligned
 
 
+def check_num_features(data: Data, expected: int) -> None:
+    """Refuse a graph with another number of features than the model."""
+    store = store_of(data)
+    found = data.num_features if store is None else store.manifest.num_features
+    if found != expected:
+        name = data.get("path") or data.get("name") or "the graph"
+        raise UserError(
+            f"{name} has {found} features, but the model was trained on {expected}: pass a graph "
+            "with the same columns"
+        )
+
+
 def sizes(data: Data) -> tuple[int, int, int]:
     """Return the numbers of features, classes and nodes of the graph."""
     store = store_of(data)

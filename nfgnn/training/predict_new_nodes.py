@@ -12,7 +12,7 @@ from nfgnn.errors import UserError
 from nfgnn.spectral import scaled_laplacian
 from nfgnn.store import NewNodes, parts_of_new_nodes, terms_of_new_nodes
 from nfgnn.training.classifier import NodeClassifier
-from nfgnn.training.inputs import align_features, is_row_model
+from nfgnn.training.inputs import align_features, check_num_features, is_row_model
 
 
 def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Tensor:
@@ -29,6 +29,7 @@ def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Ten
             :func:`nfgnn.data.load_new_nodes`. Without ``feature_names``, the features are in the
             order of the graph's.
     """
+    classifier.check_fitted()
     model = classifier.model_
     scaling = classifier.scaling_
     if not names_of(new, "feature_names"):
@@ -36,6 +37,8 @@ def predict_new_nodes(classifier: NodeClassifier, graph: Data, new: Data) -> Ten
         new.feature_names = names_of(graph, "feature_names")
     graph = align_features(graph, classifier.feature_names_)
     new = align_features(new, classifier.feature_names_)
+    for part in (graph, new):
+        check_num_features(part, classifier.num_features_)
     if not is_row_model(model):
         raise UserError(
             f"{classifier.config_.model} needs the whole graph: predict on the extended graph, or "

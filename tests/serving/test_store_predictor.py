@@ -54,6 +54,21 @@ def test_models_with_a_sketch_equal_those_on_the_graph(tmp_path: Path) -> None:
     torch.testing.assert_close(found, predict_new_nodes(classifier, data, new), atol=1e-5, rtol=0)
 
 
+def test_new_nodes_with_other_features_are_refused(tmp_path: Path) -> None:
+    data = small_graph()
+    store = make_store(data, tmp_path / "s", rows="all", serve=True)
+    classifier = NodeClassifier("ScalableNFGNN", epochs=1, device="cpu")
+    new = Data(x=torch.randn(1, 3), edge_index=torch.tensor([[2], [60]]))
+    with pytest.raises(UserError, match="this NodeClassifier is not fitted yet"):
+        predict_new_nodes(classifier, data, new)
+    classifier.fit(store.labels())
+    message = "the graph has 3 features, but the model was trained on 7"
+    with pytest.raises(UserError, match=message):
+        predict_new_nodes(classifier, data, new)
+    with pytest.raises(UserError, match=message):
+        StorePredictor(classifier, store).predict_proba(new)
+
+
 def test_features_can_be_a_list(predictor: StorePredictor) -> None:
     assert predictor.existing.feature_names == [
         *("age", "income", "city=Bonn", "city=Oslo", "city=Rome"),
