@@ -1,4 +1,4 @@
-"""An ensemble of runs that differ in their seeds only, trained as one computation."""
+"""An ensemble of runs that differ in their seeds only."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from torch_geometric.data import Data
 
 from nfgnn.auto.ensemble_classifier import EnsembleClassifier, FittedMember
 from nfgnn.errors import UserError
-from nfgnn.training import NodeClassifier, RunConfig, fit_together
+from nfgnn.training import NodeClassifier, RunConfig, fit_together, resolve_device
 
 
 def fit_seed_ensemble(
@@ -18,7 +18,8 @@ def fit_seed_ensemble(
     """Train a configuration once per seed on one split, and average the probabilities.
 
     The runs differ in their initial weights and in their dropout. Each keeps the weights of its own
-    best validation epoch. All runs have equal weight in the mean.
+    best validation epoch. All runs have equal weight in the mean. A GPU trains them as one
+    computation.
 
     Args:
         config: model and settings of all runs.
@@ -29,7 +30,12 @@ def fit_seed_ensemble(
     if not seeds:
         raise UserError("an ensemble needs at least one seed")
     classifiers = [NodeClassifier.from_config(config, seed, device) for seed in seeds]
-    fit_together(classifiers, [data] * len(classifiers))
+    if resolve_device(device).type == "cpu":
+        # Many runs as one computation take longer on a CPU than one after the other.
+        for classifier in classifiers:
+            classifier.fit(data)
+    else:
+        fit_together(classifiers, [data] * len(classifiers))
     members = []
     for classifier in classifiers:
         classifier.history_.raise_if_diverged()

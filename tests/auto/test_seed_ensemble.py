@@ -9,7 +9,13 @@ from nfgnn.errors import UserError
 from nfgnn.training import RunConfig
 
 
-def test_the_ensemble_is_the_mean_of_single_runs() -> None:
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_the_ensemble_is_the_mean_of_single_runs(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The way of a GPU, without one.
+    choice = "nfgnn.auto.seed_ensemble.resolve_device"
+    monkeypatch.setattr(choice, lambda device: torch.device(kind))
     data = split(load_dataset("karate"), "full", 0)
     # Without dropout, runs that are trained together equal single runs.
     settings = {"epochs": 20, "dropout": 0.0, "filter_dropout": 0.0}
