@@ -284,11 +284,13 @@ def _network(runs: Sequence[Record], winner: Winner, metric: str) -> NetworkOutc
 
 
 def _test_to_train(runs: Runs) -> float | None:
-    """Return the number of test nodes per training node, which is the same for all splits."""
-    for run in runs.values():
-        if "train_nodes" in run.metrics:
-            return run.metrics["test_nodes"] / run.metrics["train_nodes"]
-    return None
+    """Return the number of test nodes per training node, the mean over the splits."""
+    ratios = [
+        run.metrics["test_nodes"] / run.metrics["train_nodes"]
+        for run in runs.values()
+        if "train_nodes" in run.metrics
+    ]
+    return sum(ratios) / len(ratios) if ratios else None
 
 
 def _compare(
