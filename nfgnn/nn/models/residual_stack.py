@@ -135,7 +135,7 @@ class ResidualStack(NodeModel):
         convs: the convolution of every block, see :class:`ResidualBlock`.
         dropout: dropout rate.
         jumping: what the classifier reads: ``"last"``, the output of the last block, or ``"mean"``,
-            the mean over all blocks.
+            the mean over the projected features and all blocks.
         recompute: whether the backward pass computes the blocks again instead of storing what they
             compute. Such a network is trained one run at a time.
         norm: ``"layer"`` (LayerNorm), ``"batch"`` (batch normalisation over the nodes of a step,
