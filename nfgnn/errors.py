@@ -73,16 +73,18 @@ def suggestion(given: str, choices: Iterable[str]) -> str:
     return f"; did you mean {by_lower[close[0]]}?" if close else ""
 
 
-def unknown_name(kind: str, given: str, choices: Iterable[str]) -> UserError:
+def unknown_name(kind: str, given: object, choices: Iterable[str]) -> UserError:
     """Return the error for a name that is not one of ``choices``, with a similar one suggested.
 
     Args:
         kind: what the name stands for, such as ``"model"``.
-        given: the name that was not found.
+        given: the name that was not found, or what was passed in its place, such as ``None``.
         choices: the valid names, in the order in which the message lists them.
     """
     names = list(choices)
     listed = ", ".join(names)
+    if not isinstance(given, str):
+        return UserError(f"unknown {kind} {given!r}: choose one of {listed}")
     return UserError(f"unknown {kind} '{given}': choose one of {listed}{suggestion(given, names)}")
 
 

@@ -27,6 +27,8 @@ def test_unknown_name_lists_the_choices_and_suggests_one() -> None:
     assert isinstance(error, UserError)
     message = "unknown protocol 'fulll': choose one of full, semi; did you mean full?"
     assert str(error) == message
+    error = unknown_name("protocol", None, ["full", "semi"])
+    assert str(error) == "unknown protocol None: choose one of full, semi"
 
 
 def test_errors_of_the_system_name_the_path_the_reason_and_the_remedy() -> None:

@@ -145,7 +145,8 @@ def _print_model(description: dict[str, Any]) -> None:
     table.add_column("default", no_wrap=True)
     table.add_column("meaning")
     for key, value in description["settings"].items():
-        table.add_row(key, str(value), description["meanings"][key])
+        shown = str(value).lower() if isinstance(value, bool) else str(value)
+        table.add_row(key, shown, description["meanings"][key])
     output.print(table, highlight=False)
     output.print(
         "To change a setting: nfgnn train DATASET "

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nfgnn.cli import names, options, values
 from nfgnn.cli._print import message, print_json
 from nfgnn.errors import UserError, writing
+
+if TYPE_CHECKING:
+    from nfgnn.paper.table_plan import Plan
 
 app = typer.Typer()
 _STUDIES = ("mixed-patterns", "node-gates", "portfolio")
@@ -52,9 +55,11 @@ def _refuse_unused(items: Sequence[str], given: dict[str, bool]) -> None:
             raise UserError(f"{item} has no option {listed}: {alone}")
 
 
-def _nothing_measured(name: str, notes: list[str]) -> str:
+def _nothing_measured(plan: "Plan", notes: list[str]) -> str:
     reason = notes[0] if notes else "no graph was found"
-    return f"no run of '{name}' could be trained, so no table was written: {reason}"
+    if not plan.configs:
+        reason = "no search has selected settings for these models on these graphs"
+    return f"no run of '{plan.name}' could be trained, so no table was written: {reason}"
 
 
 def _report_item(name: str, files: Sequence[Path], text: str | None) -> dict[str, Any]:
@@ -259,7 +264,7 @@ def reproduce(
                 for plan in plans:
                     found = collect(plan, root, records)
                     if not from_records and not any(found.values()):
-                        raise UserError(_nothing_measured(plan.name, result["notes"]))
+                        raise UserError(_nothing_measured(plan, result["notes"]))
                     made = make_tables(plan, found, commands[plan.name], result["notes"])
                     files = write_tables(made, out, plan.file)
                     text = None if json_ else markdown(made)

@@ -1,5 +1,6 @@
 """Parse values that users type on the command line."""
 
+import re
 import tomllib
 from typing import Any
 
@@ -8,6 +9,8 @@ from nfgnn.errors import UserError, suggestion
 _ROLES = ("id", "label", "split", "source", "target", "weight", "drop", "category")
 _REPEATED = ("drop", "category")
 _MAX_SEEDS = 10_000
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.|\.[0-9]+|[0-9]+\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+"""Decimal numbers, also without digits before or after the point, which TOML requires."""
 
 
 def columns(items: list[str] | None) -> dict[str, Any]:
@@ -59,7 +62,8 @@ def numbers(text: str) -> list[int]:
 def settings(items: list[str] | None, **options: str | None) -> dict[str, Any]:
     """Return ``["K=5", "basis=bernstein"]`` as a dictionary.
 
-    Values are parsed as TOML. A value that is not valid TOML, such as a bare word, is a string.
+    Values are parsed as TOML, and also as Python writes them: ``True``, ``.5``. Any other value,
+    such as a bare word, is a string.
 
     Args:
         items: values of the option ``--set``.
@@ -76,10 +80,19 @@ def settings(items: list[str] | None, **options: str | None) -> dict[str, Any]:
             value = tomllib.loads(f"value = {text}")["value"]
         except (ValueError, RecursionError):
             # A number with thousands of digits and deep brackets are not valid TOML either.
-            value = text.strip()
+            value = _python_value(text.strip())
         parsed[key.strip()] = value
     given = {key: value for key, value in options.items() if value is not None}
     return parsed | given
+
+
+def _python_value(text: str) -> bool | float | str:
+    """Return the Boolean or the number that Python would read, otherwise the text itself."""
+    if text in ("True", "False"):
+        return text == "True"
+    if not _DECIMAL.fullmatch(text):
+        return text
+    return float(text)
 
 
 def command(*words: str, **options: Any) -> str:

@@ -20,7 +20,7 @@ from nfgnn.data.diagnostics import Finding, diagnose
 from nfgnn.data.download import is_available
 from nfgnn.data.export import export_graph, write_template
 from nfgnn.data.external_sort import csr_on_disk
-from nfgnn.data.features import degree_features, sparse_if_faster
+from nfgnn.data.features import check_features, degree_features, sparse_if_faster
 from nfgnn.data.large_graph import LargeGraph
 from nfgnn.data.load import (
     graph_paths,
@@ -70,6 +70,7 @@ __all__ = [
     "cache_folder",
     "canonical_name",
     "check_feature_names",
+    "check_features",
     "check_graph",
     "class_names_of",
     "csr_on_disk",

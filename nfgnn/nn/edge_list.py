@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_remaining_self_loops, remove_self_loops
 
-from nfgnn.spectral import CSR, check_edges
+from nfgnn.spectral import CSR, check_edges, check_tensors
 from nfgnn.tensor_cache import TensorCache, constants
 
 _CACHE = TensorCache()
@@ -81,6 +81,7 @@ def edges_with_self_loops(edge_index: Tensor, num_nodes: int) -> EdgeList:
         with_loops, _ = add_remaining_self_loops(edge_index.long(), num_nodes=num_nodes)
         return EdgeList(with_loops[0], with_loops[1], num_nodes)
 
+    check_tensors(edge_index, None)
     return _CACHE.lookup((edge_index,), num_nodes, make)
 
 
@@ -118,6 +119,7 @@ def normalised_edges(
         kept, norm = gcn_norm(kept, weight, num_nodes, add_self_loops=False, dtype=dtype)
         return EdgeList(kept[0], kept[1], num_nodes), norm
 
+    check_tensors(edge_index, edge_weight)
     if edge_weight is not None and edge_weight.requires_grad and torch.is_grad_enabled():
         return make()
     options = (num_nodes, dtype)

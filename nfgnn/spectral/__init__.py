@@ -30,7 +30,12 @@ from nfgnn.spectral.bases import (
     resolve_basis,
 )
 from nfgnn.spectral.csr import CSR
-from nfgnn.spectral.edge_checks import LambdaMax, check_edges, check_lambda_max
+from nfgnn.spectral.edge_checks import (
+    LambdaMax,
+    check_edges,
+    check_lambda_max,
+    check_tensors,
+)
 from nfgnn.spectral.lanczos import largest_eigenvalue
 from nfgnn.spectral.laplacian import (
     ScaledLaplacian,
@@ -80,6 +85,7 @@ __all__ = [
     "chebyshev_nodes",
     "check_edges",
     "check_lambda_max",
+    "check_tensors",
     "derived_laplacian",
     "each_term",
     "fast_apply",

@@ -12,11 +12,28 @@ LambdaMax = float | Literal["estimate"]
 """The assumed largest eigenvalue of the Laplacian: a number, or estimated by the Lanczos method."""
 
 
+def check_tensors(edge_index: Any, edge_weight: Any) -> None:
+    """Refuse edges that are not tensors, such as matrices of other packages, arrays and lists."""
+    if not isinstance(edge_index, Tensor):
+        raise UserError(
+            f"edge_index is of the type {type(edge_index).__name__}, but a tensor of shape "
+            "[2, num_edges] is needed: convert a SparseTensor with "
+            "torch_geometric.utils.to_edge_index(matrix)[0], an array or a list with "
+            "torch.as_tensor(edges)"
+        )
+    if edge_weight is not None and not isinstance(edge_weight, Tensor):
+        raise UserError(
+            f"edge_weight is of the type {type(edge_weight).__name__}, but a tensor of shape "
+            "[num_edges] is needed: convert it with torch.as_tensor(weights)"
+        )
+
+
 def check_edges(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> None:
     """Refuse tensors that do not describe the edges of a graph with n nodes.
 
     Directed edges are accepted, see :func:`check_symmetric`.
     """
+    check_tensors(edge_index, edge_weight)
     if edge_index.layout != torch.strided:
         raise UserError(
             "edge_index is a sparse matrix, but the indices of the edges are needed: pass "

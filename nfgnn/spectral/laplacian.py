@@ -15,6 +15,7 @@ from nfgnn.spectral.edge_checks import (
     check_edges,
     check_lambda_max,
     check_symmetric,
+    check_tensors,
     mirrored_keys,
     refuse_estimate,
 )
@@ -217,6 +218,7 @@ def scaled_laplacian(
     if isinstance(edge_index, ScaledLaplacian):
         _check_prepared(edge_index, edge_weight, self_loops)
         return edge_index
+    check_tensors(edge_index, edge_weight)
     if torch.compiler.is_compiling():
         # A compiler cannot trace the preparation, so it breaks the graph here.
         prepared: ScaledLaplacian = torch.compiler.disable(scaled_laplacian)(

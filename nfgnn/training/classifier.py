@@ -221,6 +221,7 @@ class NodeClassifier:
                 try:
                     history = self._train(data, restart, on_epoch, checkpoint)
                 except DivergedError:
+                    inputs.check_finite_features(data)
                     if restart == restarts:
                         raise
                     continue

@@ -19,6 +19,7 @@ from torch_geometric.data import Data
 from nfgnn.data import (
     FeatureScaling,
     check_feature_names,
+    check_features,
     names_of,
     observed_part,
     partition_graph,
@@ -176,6 +177,12 @@ def check_num_features(data: Data, expected: int) -> None:
             f"{name} has {found} features, but the model was trained on {expected}: pass a graph "
             "with the same columns"
         )
+
+
+def check_finite_features(data: Data) -> None:
+    """Refuse NaN and infinite features, which a graph may have got after it was loaded."""
+    if store_of(data) is None:
+        check_features(data.x, str(data.get("name") or "the graph"))
 
 
 def sizes(data: Data) -> tuple[int, int, int]:

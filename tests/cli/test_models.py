@@ -17,3 +17,9 @@ def test_one_model(call) -> None:
     assert "K" in call("models", "NFGNN")[1]
     assert "num_nodes" not in card["settings"]
     assert set(card["meanings"]) == set(card["settings"])
+
+
+def test_defaults_are_printed_as_set_takes_them(call) -> None:
+    out = call("models", "NFNet")[1]
+    assert "False" not in out
+    assert out.count(" false ") == 2  # self_loops and recompute

@@ -111,6 +111,13 @@ def test_a_table_without_any_number_is_refused(call, tmp_path: Path) -> None:
     assert not list((tmp_path / "results").glob("*.md"))
 
 
+def test_a_table_without_searched_settings_is_refused(call) -> None:
+    table = ("reproduce", "modern", "--datasets", "karate", "--models", "NFNet", "--runs", "1")
+    status, _, err = call(*table, "--out", "results")
+    assert status == 2
+    assert "no search has selected settings for these models on these graphs" in err
+
+
 def test_the_study_of_node_gates_refuses_unknown_graphs_and_missing_runs(
     call, tmp_path: Path
 ) -> None:

@@ -32,6 +32,20 @@ def test_settings_are_toml_and_bare_words_are_strings() -> None:
     }
 
 
+def test_settings_may_be_written_as_in_python() -> None:
+    items = ["a=True", "b=False", "c=.5", "d=-1.", "e=1.E-3", "f=.", "g=true story", "h=1.2.3"]
+    assert values.settings(items) == {
+        "a": True,
+        "b": False,
+        "c": 0.5,
+        "d": -1.0,
+        "e": 0.001,
+        "f": ".",
+        "g": "true story",
+        "h": "1.2.3",
+    }
+
+
 @pytest.mark.parametrize(
     ("parse", "given", "message"),
     [

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from conftest import random_graph
@@ -73,12 +74,15 @@ WRONG_EDGES = {
     "one row": torch.tensor([0, 1]),
     "unknown node": torch.tensor([[0, N], [N, 0]]),
     "negative node": torch.tensor([[0, -1], [-1, 0]]),
+    "list": [[0, 1], [1, 0]],
+    "array": np.array([[0, 1], [1, 0]]),
 }
 WRONG_WEIGHTS = {
     "too few": torch.ones(3),
     "column": torch.ones(4, 1),
     "negative": -torch.ones(4),
     "nan": torch.tensor([1.0, torch.nan, 1.0, 1.0]),
+    "list": [1.0, 1.0, 1.0, 1.0],
 }
 READ_EDGES = [name for name, entry in MODELS.items() if entry.model.reads_edges]
 IGNORE_WEIGHTS = {"GAT", "ResidualGAT", "ResidualGATSep"}

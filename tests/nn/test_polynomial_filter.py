@@ -235,10 +235,13 @@ def refused_calls() -> dict[str, tuple]:
         r"shape \[2, num_edges\], got \[40": (x, torch.zeros(40, 2).long()),
         "must have an integer type, got torch.float32": (x, edge_index.float()),
         "is a sparse matrix": (x, torch.eye(N).to_sparse()),
+        "edge_index is of the type ndarray": (x, edge_index.numpy()),
+        "edge_weight is of the type list": (x, edge_index, ones.tolist()),
         "one number per edge": (x, edge_index, ones[:-1]),
         "must not be negative": (x, edge_index, -ones),
         "both directions": (x, edge_index[:, 1:]),
         r"batch has the shape \[3\]": (x, edge_index, None, torch.zeros(3).long()),
+        "it is torch.float32: convert it with": (x, edge_index, None, torch.zeros(N)),
         "return_coefficients is passed by keyword": (x, edge_index, None, True),
     }
 

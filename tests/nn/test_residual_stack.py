@@ -202,6 +202,24 @@ def test_settings_of_a_network_may_be_positional() -> None:
 def test_an_unknown_norm_is_refused() -> None:
     with pytest.raises(UserError, match="norm 'bach'"):
         randomised("NFNet", norm="bach")
+    with pytest.raises(UserError, match="unknown norm None: choose one of layer, batch, none"):
+        randomised("NFNet", norm=None)
+
+
+@pytest.mark.parametrize("name", ["NFNet", "ResidualGCN", "ResidualGAT"])
+def test_features_of_another_shape_are_refused(name: str) -> None:
+    model = randomised(name)
+    edge_index = random_graph(N, 0.2, 0)
+    x = torch.rand(N, 5)
+    for wrong, found in [
+        (x[:, :4], rf"\[{N}, 4\]"),
+        (x[None], rf"\[1, {N}, 5\]"),
+        (x[0], r"\[5\]"),
+        (x[:, :4].to_sparse_csr(), rf"\[{N}, 4\]"),
+        ((x, x), "tuple"),
+    ]:
+        with pytest.raises(UserError, match=rf"{name} needs .* \[num_nodes, 5\], got {found}$"):
+            model(wrong, edge_index)
 
 
 def test_new_weights_forget_the_statistics() -> None:

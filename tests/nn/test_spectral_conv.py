@@ -223,6 +223,8 @@ def test_wrong_arguments_name_the_choices() -> None:
         ({"K": -1}, "K = -1 is not valid: pass a whole number of at least 0"),
         ({"K": 1.5}, "K = 1.5 is not valid"),
         ({"gate": None}, 'gate = None is not a name: pass gate="none" for no gate'),
+        ({"operator": None}, "unknown operator None: choose one of symmetric, mean"),
+        ({"basis": None}, "unknown basis None: choose one of chebyshev, monomial"),
         ({"lambda_max": -2.0}, 'lambda_max = -2.0 is not valid: pass a positive number or "est'),
         ({"lambda_max": "2"}, "lambda_max = '2' is not valid"),
         ({"lambda_max": None}, "lambda_max = None is not valid"),

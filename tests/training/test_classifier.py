@@ -1,3 +1,4 @@
+import copy
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -492,3 +493,16 @@ def test_a_saved_basis_keeps_its_parameters(basis: str, data: Data, tmp_path) ->
     classifier.save(tmp_path / "model")
     loaded = NodeClassifier.load(tmp_path / "model")
     assert torch.equal(loaded.predict_proba(data), classifier.predict_proba(data))
+
+
+@pytest.mark.parametrize("model", ["NFNet", "ScalableNFGNN"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_features_that_became_invalid_are_reported(data: Data, model: str, sparse: bool) -> None:
+    changed = copy.copy(data)
+    changed.x = data.x.clone()
+    changed.x[7, 3] = torch.nan
+    if sparse:
+        changed.x = changed.x.to_sparse_csr()
+    clf = NodeClassifier(model, hidden_channels=8, epochs=2, features="raw")
+    with pytest.raises(UserError, match=r"^mixed: the feature in row 7, column 3 .* is nan"):
+        clf.fit(changed)

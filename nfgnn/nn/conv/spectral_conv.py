@@ -45,7 +45,8 @@ class SpectralConv(SpectralLayer):
             :math:`D^{-1/2} A D^{-1/2}`. (default: ``"symmetric"``)
         gate (str): ``"none"``, ``"term"``, ``"agreement"``, ``"attention"`` or ``"cluster"``, see
             :mod:`nfgnn.nn.head_gates`. (default: ``"none"``)
-        heads (int): groups of channels with coefficients of their own. (default: ``8``)
+        heads (int): groups of channels with coefficients of their own, for layers with a gate.
+            (default: ``8``)
         bias (bool): whether to add b. (default: ``True``)
         self_loops, lambda_max, symmetrize: see :class:`~nfgnn.nn.NFConv`.
 

@@ -174,6 +174,11 @@ class SpectralLayer(nn.Module):
                 f"batch = {batch!r} is not a tensor with the graph of every node; "
                 "return_coefficients is passed by keyword"
             )
+        if batch.is_floating_point() or batch.dtype == torch.bool:
+            _refuse(
+                f"batch holds the number of the graph of every node, but it is {batch.dtype}: "
+                "convert it with batch.long()"
+            )
         if batch.shape != x.shape[:1]:
             _refuse(
                 f"batch has the shape {list(batch.shape)}, but x has {x.shape[0]} rows: pass the "

@@ -21,7 +21,8 @@ class ResidualSAGE(ResidualStack):
         num_layers (int): number of blocks. (default: ``4``)
         dropout (float): dropout rate, also on the projected input. (default: ``0.3``)
         jumping (str): what the classifier reads: ``"last"``, the output of the last block, or
-            ``"mean"``, the mean over all blocks. (default: ``"last"``)
+            ``"mean"``, the mean over the projected features and all blocks.
+            (default: ``"last"``)
         recompute (bool): whether the backward pass computes the blocks again instead of storing
             what they compute: less memory, about a third more time. (default: ``False``)
         norm (str): normalisation before every block and the classifier: ``"layer"``, ``"batch"``

@@ -1,12 +1,13 @@
 """A deep residual network whose convolution is exchangeable."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from nfgnn.errors import unknown_name
+from nfgnn.errors import UserError, unknown_name
 from nfgnn.nn.argument_checks import check_counts, check_rates
 from nfgnn.nn.batch_norm import RunningStatistics, batch_norm
 from nfgnn.nn.conv import SpectralConv
@@ -22,7 +23,7 @@ from nfgnn.nn.residual_block import (
     residual_norm,
 )
 from nfgnn.nn.terms_linear import linear
-from nfgnn.spectral import at_least_float32
+from nfgnn.spectral import CSR, at_least_float32
 
 JUMPING = ("last", "mean")
 NORMS = ("layer", "batch", "none")
@@ -134,7 +135,7 @@ class ResidualStack(NodeModel):
         convs: the convolution of every block, see :class:`ResidualBlock`.
         dropout: dropout rate.
         jumping: what the classifier reads: ``"last"``, the output of the last block, or ``"mean"``,
-            the mean over all blocks.
+            the mean over the projected features and all blocks.
         recompute: whether the backward pass computes the blocks again instead of storing what they
             compute. Such a network is trained one run at a time.
         norm: ``"layer"`` (LayerNorm), ``"batch"`` (batch normalisation over the nodes of a step,
@@ -203,6 +204,7 @@ class ResidualStack(NodeModel):
         batch: Tensor | None = None,
     ) -> Tensor:
         """"""
+        self._check_features(x)
         graph = (edge_index, edge_weight) if batch is None else (edge_index, edge_weight, batch)
         drop = DropoutStream.start(self.dropout, self.training, self.in_bias.device)
         x = dropout(x, self.input_dropout, self.training)
@@ -228,6 +230,17 @@ class ResidualStack(NodeModel):
         if y is None:
             y = self._normalise(h, self)
         return at_least_float32(linear([y], self.lin_out.weight.T[None])) + self.lin_out.bias
+
+    def _check_features(self, x: Any) -> None:
+        """Refuse node features that are not a matrix with one column per input channel."""
+        width = self.lin_in.in_features
+        is_matrix = isinstance(x, Tensor | CSR) and len(x.shape) == 2
+        if is_matrix and x.shape[1] == width:
+            return
+        found = list(x.shape) if isinstance(x, Tensor | CSR) else type(x).__name__
+        raise UserError(
+            f"{type(self).__name__} needs node features of shape [num_nodes, {width}], got {found}"
+        )
 
     def _layer_norms(self) -> list[tuple[Tensor, Tensor] | None]:
         """Return scale and shift of every LayerNorm; ``None`` for other kinds."""

@@ -9,6 +9,7 @@ tests then find it by its name.
 from functools import lru_cache
 
 from nfgnn import plugins
+from nfgnn.errors import unknown_name
 from nfgnn.spectral.bases.base import Basis, Response, chebyshev_nodes
 from nfgnn.spectral.bases.bernstein import Bernstein
 from nfgnn.spectral.bases.chebyshev import Chebyshev
@@ -29,7 +30,11 @@ def resolve_basis(basis: str | Basis) -> Basis:
 
     A :class:`Basis` is returned unchanged.
     """
-    return basis if isinstance(basis, Basis) else _basis_named(basis)
+    if isinstance(basis, Basis):
+        return basis
+    if not isinstance(basis, str):
+        raise unknown_name("basis", basis, BASES)
+    return _basis_named(basis)
 
 
 @lru_cache(maxsize=64)
