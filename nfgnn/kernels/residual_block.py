@@ -14,7 +14,6 @@ from torch import Tensor
 
 from nfgnn.kernels.dropout_mask import keep_mask
 
-MAX_WIDTH = 1024
 _VALUES = 2048  # per block of rows
 _PROGRAMS = 528  # four on every multiprocessor of an H200
 
