@@ -14,7 +14,6 @@ from torch import Tensor
 
 from nfgnn.kernels.dropout_mask import keep_mask
 
-MAX_WIDTH = 1024
 _VALUES = 2048  # per block of rows
 _PROGRAMS = 528  # four on every multiprocessor of an H200
 
@@ -192,6 +191,8 @@ def weight_gradient(grad: Tensor, terms: Sequence[Tensor], dtype: torch.dtype) -
     A matrix product with so few outputs would occupy a single multiprocessor per run, so many
     programs share the rows.
     """
+    # The kernel reads the inputs of a node one after the other.
+    terms = [term if term.stride(-1) == 1 else term.contiguous() for term in terms]
     n, runs, outputs = grad.shape
     inputs = terms[0].shape[-1]
     block_inputs = min(128, _padded(inputs))

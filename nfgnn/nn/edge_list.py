@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_remaining_self_loops, remove_self_loops
 
 from nfgnn.spectral import CSR, check_edges, check_tensors
@@ -114,10 +113,17 @@ def normalised_edges(
 
     def make() -> tuple[EdgeList, Tensor]:
         check_edges(edge_index, edge_weight, num_nodes)
-        weight = None if edge_weight is None else edge_weight.to(dtype)
-        kept, weight = remove_self_loops(edge_index.long(), weight)
-        kept, norm = gcn_norm(kept, weight, num_nodes, add_self_loops=False, dtype=dtype)
-        return EdgeList(kept[0], kept[1], num_nodes), norm
+        if edge_weight is None:
+            weight = torch.ones(edge_index.shape[1], dtype=dtype, device=edge_index.device)
+        else:
+            weight = edge_weight.to(dtype)
+        (source, target), weight = remove_self_loops(edge_index.long(), weight)
+        degree = weight.new_zeros(num_nodes).scatter_add(0, target, weight)
+        connected = degree > 0
+        # Nodes without neighbours would have an infinite derivative.
+        scale = torch.where(connected, torch.where(connected, degree, 1.0).pow(-0.5), 0.0)
+        norm = scale[source] * weight * scale[target]
+        return EdgeList(source, target, num_nodes), norm
 
     check_tensors(edge_index, edge_weight)
     if edge_weight is not None and edge_weight.requires_grad and torch.is_grad_enabled():

@@ -24,6 +24,7 @@ from nfgnn.errors import DivergedError, UserError
 from nfgnn.existing_output import refuse_replacement
 from nfgnn.files import atomic_folder, refuse_foreign_files
 from nfgnn.nn import NodeModel, Scalable
+from nfgnn.nn.conv import PolynomialFilter
 from nfgnn.plugins import UnknownPluginError
 from nfgnn.store import stream_seed
 from nfgnn.training import inputs
@@ -402,11 +403,17 @@ class NodeClassifier:
     def lambda_max(self, data: Data) -> float:
         """Return the largest graph frequency that the filter assumes for this graph."""
         data = self._aligned(data)
+        prop = self.model_.filter
+        if not isinstance(prop, PolynomialFilter):
+            raise UserError(
+                f"{self.config_.model} has no polynomial filter at its output, so it assumes no "
+                "largest frequency"
+            )
         store = inputs.store_of(data)
         if store is not None:
             return float(store.manifest.lambda_max)
-        prop: Any = self.model_.filter
-        return float(prop.operator(*self._model_inputs(data)).lambda_max)
+        x, edge_index, edge_weight = self._model_inputs(data)
+        return prop.operator(x, edge_index, edge_weight).lambda_max
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the fitted model to a folder.

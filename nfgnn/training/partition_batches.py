@@ -105,6 +105,7 @@ class PartitionTrainer(GraphTrainer):
         part = data.get("part")
         if part is None:
             part = partition_graph(data.edge_index, data.num_nodes, config.partitions)
+        _check_part(part, data.num_nodes, config.partitions)
         part = part.to(data.x.device)
         kept = edges_kept(data.edge_index, part, config.partitions_per_batch)
         self.history.loading = {"edges_kept": kept}
@@ -207,6 +208,21 @@ def check_partitions(model: NodeModel, num_nodes: int, config: TrainingConfig) -
         raise UserError(
             f"partitions = {config.partitions:,} exceeds the {num_nodes:,} nodes of the graph: set "
             "fewer partitions"
+        )
+
+
+def _check_part(part: Tensor, num_nodes: int, partitions: int) -> None:
+    """Refuse parts of another graph, and more or fewer parts than the settings declare."""
+    if part.shape != (num_nodes,):
+        raise UserError(
+            f"part has the shape {list(part.shape)}, but must contain the part of every node, "
+            f"[{num_nodes}]"
+        )
+    found = int(part.max()) + 1
+    if found != partitions:
+        raise UserError(
+            f"part numbers {found:,} parts, but partitions = {partitions:,}: set partitions = "
+            f"{found}"
         )
 
 

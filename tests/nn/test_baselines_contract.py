@@ -132,6 +132,23 @@ def test_invalid_sizes_and_rates_are_refused(name: str) -> None:
 
 
 @every_model
+@pytest.mark.parametrize("value", [0, 5.0])
+@pytest.mark.parametrize("argument", ["in_channels", "out_channels"])
+def test_invalid_numbers_of_features_and_classes_are_refused(
+    name: str, argument: str, value: float
+) -> None:
+    entry = MODELS[name]
+    sizes: dict[str, Any] = {"in_channels": FEATURES, "out_channels": CLASSES, argument: value}
+    if "num_nodes" in inspect.signature(entry.model).parameters:
+        sizes["num_nodes"] = N
+    if name == "LINK" and argument == "in_channels":
+        entry.model(**sizes)  # It does not use features.
+        return
+    with pytest.raises(UserError, match=rf"channels = {value} is not valid"):
+        entry.model(**sizes)
+
+
+@every_model
 def test_sparse_features_mean_the_same(name: str, data: Data) -> None:
     model = build(name)
     torch.testing.assert_close(

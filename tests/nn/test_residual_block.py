@@ -216,6 +216,17 @@ def test_sum_of_products_and_its_gradients() -> None:
         torch.testing.assert_close(our.double(), expected, rtol=1e-4, atol=1e-3)
 
 
+def test_terms_may_have_any_layout_in_memory() -> None:
+    """A transposed matrix, every second column of a wider one, and one column repeated."""
+    torch.manual_seed(0)
+    weight = draw(1, 6, 5).float().requires_grad_()
+    for term in (draw(6, N).T, draw(N, 12)[:, ::2], draw(N, 1).expand(N, 6)):
+        out = linear([term.float()], weight)
+        (found,) = torch.autograd.grad(out.square().sum(), weight)
+        expected = 2 * term.T @ (term @ weight[0].double())
+        torch.testing.assert_close(found[0].double(), expected, rtol=1e-4, atol=1e-3)
+
+
 def test_runs_lie_side_by_side_in_memory() -> None:
     """Between two operations nothing is copied: the layout is that of a sparse product."""
     terms = torch.randn(N, RUNS, 8)

@@ -289,7 +289,7 @@ def test_gcn_equals_pyg(root_weight: bool) -> None:
     torch.testing.assert_close(model(x, edges), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_dropout_has_the_right_mean_and_is_off_in_evaluation() -> None:
+def test_dropout_is_on_in_training_only() -> None:
     edges = random_graph(N, 0.1, 0)
     x = torch.randn(N, 5)
     model = randomised("NFNet", dropout=0.5)

@@ -6,7 +6,7 @@ from conftest import random_graph
 from torch import Tensor
 
 from nfgnn.nn import ScalableNFGNN, dropout
-from nfgnn.nn.models.scalable_nfnet import ScalableNFNet
+from nfgnn.nn.models.scalable_nfnet import ScalableNFNet, consecutive_cosines
 from nfgnn.spectral import RowParts, adjacency_sketch, parts_of_graph, scaled_laplacian
 
 N, F, C, K = 30, 5, 3, 4
@@ -87,3 +87,17 @@ def test_dropout_of_the_sketch_is_its_own(graph) -> None:
 def test_invalid_settings_are_rejected(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ScalableNFNet(F, C, **settings)
+
+
+@pytest.mark.parametrize("length", [0.0, 1e-25])
+def test_cosines_of_terms_that_are_zero_are_zero(length: float) -> None:
+    """As those of a node without features and neighbours. In float32, the squares underflow."""
+    terms = torch.randn(4, K + 1, F)
+    terms[1] = length
+    terms.requires_grad_()
+    cosines = consecutive_cosines(terms)
+    expected = torch.cosine_similarity(terms[0, :-1], terms[0, 1:])
+    torch.testing.assert_close(cosines[0], expected)
+    assert not cosines[1].any()
+    (gradient,) = torch.autograd.grad(cosines.sum(), terms)
+    assert gradient.isfinite().all()

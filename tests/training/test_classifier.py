@@ -163,8 +163,11 @@ def test_what_is_missing_is_said(data: Data, fitted: NodeClassifier) -> None:
         fitted.score(without_test)
     with pytest.raises(UserError, match="karate has 34 features, but the model was trained on 32"):
         fitted.predict(load_dataset("karate"))
-    with pytest.raises(UserError, match="has no polynomial filter"):
-        NodeClassifier("MLP", epochs=1).fit(data).coefficients(data)
+    for name in ("MLP", "FSGNN"):
+        other = NodeClassifier(name, epochs=1).fit(data)
+        for method in (other.coefficients, other.response, other.lambda_max):
+            with pytest.raises(UserError, match=f"^{name} has no polynomial filter"):
+                method(data)
 
 
 @pytest.mark.parametrize(("registered", "protocol"), [(True, "full"), (False, "stratified")])

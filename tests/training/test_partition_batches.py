@@ -321,6 +321,22 @@ def test_settings_that_cannot_work_are_refused(karate: Data) -> None:
         NodeClassifier("GCN", partitions=35, device="cpu").fit(karate)
 
 
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        (torch.arange(34) % 2, "part numbers 2 parts, but partitions = 3: set partitions = 2"),
+        (torch.arange(34) % 4, "part numbers 4 parts, but partitions = 3: set partitions = 4"),
+        (torch.arange(33) % 3, r"part has the shape \[33\], but .* of every node, \[34\]"),
+    ],
+)
+def test_given_parts_must_be_those_of_the_settings(
+    karate: Data, part: Tensor, message: str
+) -> None:
+    karate.part = part
+    with pytest.raises(UserError, match=f"^{message}"):
+        fit(GCN(karate.num_features, karate.num_classes), karate, replace(CONFIG, partitions=3))
+
+
 def test_runs_on_parts_are_trained_one_by_one(
     karate: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:

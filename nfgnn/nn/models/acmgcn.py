@@ -64,6 +64,7 @@ class ACMGCN(NodeModel):
             raise ValueError("structure needs num_nodes")
         self.weights_per_node = structure
         self.num_nodes = num_nodes if structure else None
+        check_counts(in_channels=in_channels, out_channels=out_channels)
         check_counts(hidden_channels=hidden_channels, num_layers=num_layers)
         check_rates(dropout=dropout)
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]

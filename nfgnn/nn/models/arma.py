@@ -48,6 +48,7 @@ class ARMA(NodeModel):
         skip_dropout: float = 0.25,
     ) -> None:
         super().__init__()
+        check_counts(in_channels=in_channels, out_channels=out_channels)
         check_counts(hidden_channels=hidden_channels, num_stacks=num_stacks, K=K)
         check_rates(dropout=dropout, skip_dropout=skip_dropout)
         self.first = _Stacks(in_channels, hidden_channels, num_stacks, K, skip_dropout, nn.ReLU())

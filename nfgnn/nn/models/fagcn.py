@@ -50,6 +50,7 @@ class FAGCN(NodeModel):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
+        check_counts(in_channels=in_channels, out_channels=out_channels)
         check_counts(hidden_channels=hidden_channels)
         check_counts(least=0, K=K)
         check_rates(dropout=dropout)

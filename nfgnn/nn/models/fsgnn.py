@@ -59,6 +59,7 @@ class FSGNN(NodeModel):
         normalize: bool = True,
     ) -> None:
         super().__init__()
+        check_counts(in_channels=in_channels, out_channels=out_channels)
         check_counts(hidden_channels=hidden_channels)
         check_counts(least=0, K=K)
         count = 2 * K + 1

@@ -47,6 +47,7 @@ class GAT(NodeModel):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
+        check_counts(in_channels=in_channels, out_channels=out_channels)
         check_counts(hidden_channels=hidden_channels, heads=heads, out_heads=out_heads)
         check_rates(dropout=dropout)
         self.first = _Attention(in_channels, hidden_channels, heads, dropout)

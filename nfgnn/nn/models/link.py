@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from nfgnn.nn.adjacency_features import adjacency_features
+from nfgnn.nn.argument_checks import check_counts
 from nfgnn.nn.features import Features
 from nfgnn.nn.linear import Linear
 from nfgnn.nn.models.registry import register_model
@@ -32,6 +33,7 @@ class LINK(NodeModel):
 
     def __init__(self, in_channels: int, out_channels: int, num_nodes: int) -> None:
         super().__init__()
+        check_counts(out_channels=out_channels)
         self.lin = Linear(num_nodes, out_channels)
 
     def reset_parameters(self) -> None:

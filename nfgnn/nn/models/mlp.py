@@ -45,6 +45,7 @@ class MLP(NodeModel):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
+        check_counts(in_channels=in_channels, out_channels=out_channels)
         check_counts(hidden_channels=hidden_channels, num_layers=num_layers)
         check_rates(dropout=dropout)
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]

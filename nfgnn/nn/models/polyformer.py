@@ -85,6 +85,7 @@ class PolyFormer(NodeModel):
         self_loops: bool = True,
     ) -> None:
         super().__init__()
+        check_counts(in_channels=in_channels, out_channels=out_channels)
         check_counts(
             hidden_channels=hidden_channels, num_layers=num_layers, ffn_channels=ffn_channels
         )

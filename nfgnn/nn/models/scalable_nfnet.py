@@ -220,10 +220,13 @@ def consecutive_cosines(terms: Tensor) -> Tensor:
     """Return the cosines between consecutive terms of rows, ``[b, K]``.
 
     Terms of less than 1 % of the length of the longest one count as that long, because the
-    direction of a term that should be zero is rounding error.
+    direction of a term that should be zero is rounding error. Where all terms are zero, so are the
+    cosines.
     """
     length = terms.norm(dim=-1)
-    least = 0.01 * length.amax(1, keepdim=True).clamp(min=1e-30)
+    least = 0.01 * length.amax(1, keepdim=True)
     length = torch.maximum(length, least)
     products = (terms[:, :-1] * terms[:, 1:]).sum(-1)
-    return products / (length[:, :-1] * length[:, 1:])
+    lengths = length[:, :-1] * length[:, 1:]
+    # The product of two short lengths may be zero, too.
+    return products / torch.where(lengths > 0, lengths, 1.0)

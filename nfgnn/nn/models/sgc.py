@@ -39,6 +39,7 @@ class SGC(NodeModel):
         self, in_channels: int, out_channels: int, K: int = 2, dropout: float = 0.0
     ) -> None:
         super().__init__()
+        check_counts(in_channels=in_channels, out_channels=out_channels)
         check_counts(least=0, K=K)
         check_rates(dropout=dropout)
         self.lin = Linear(in_channels, out_channels, bias=False)
