@@ -393,8 +393,10 @@ class NodeClassifier:
         curves = psi.double() @ prop.basis.evaluate(t, prop.K).T
         if nodes is not None:
             try:
-                curves = curves[torch.as_tensor(nodes)]
-            except IndexError:
+                selected = torch.as_tensor(nodes)
+                # An empty list would become a tensor of float32.
+                curves = curves[selected if selected.numel() else selected.long()]
+            except (IndexError, TypeError, ValueError, RuntimeError):
                 raise UserError(
                     f"nodes must hold indices from 0 to {len(curves) - 1}, or one boolean per node"
                 ) from None

@@ -450,9 +450,16 @@ def test_labels_that_cannot_be_scored_are_refused(data: Data, fitted: NodeClassi
         fitted.score(other, data.test_mask)
 
 
-def test_responses_of_unknown_nodes_are_refused(data: Data, fitted: NodeClassifier) -> None:
+@pytest.mark.parametrize("nodes", [[300], ["a"], [0.5], {1}])
+def test_responses_of_unknown_nodes_are_refused(
+    data: Data, fitted: NodeClassifier, nodes: object
+) -> None:
     with pytest.raises(UserError, match="nodes must hold indices from 0 to 299"):
-        fitted.response(data, nodes=[300])
+        fitted.response(data, nodes=nodes)
+
+
+def test_no_nodes_have_no_responses(data: Data, fitted: NodeClassifier) -> None:
+    assert fitted.response(data, nodes=[], points=9)[1].shape == (0, 9)
 
 
 def test_prediction_needs_no_classes(data: Data, fitted: NodeClassifier) -> None:
