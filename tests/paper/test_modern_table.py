@@ -140,7 +140,7 @@ def test_files_have_ranks_and_published_values(tables: list[Table]) -> None:
 
 def test_a_cell_without_a_search_stays_empty() -> None:
     """Settings of another origin would not have had the same search effort."""
-    plan = make_plan("modern", ["minesweeper"], ["GAT", "GCN"])
-    assert [label for label, _ in plan.configs] == ["GCN"]
+    plan = make_plan("modern", ["minesweeper", "questions"], ["GCN"])
+    assert [column.dataset for _, column in plan.configs] == ["minesweeper"]
     tables = make_tables(plan, {}, "nfgnn reproduce modern")
-    assert "| GAT | – |" in markdown(tables)
+    assert "| GCN | – | – |" in markdown(tables)
