@@ -3,11 +3,11 @@
     python benchmarks/modern_ensembles.py runs/ensembles tolokers:ResidualGCN --time-limit 500
     python benchmarks/modern_ensembles.py runs/ensembles --table results
 
-The first command trains ten runs of a configuration at once on every official split. They differ in
-their seeds only. The configuration is the one of the table `modern`, or with `--random-search
-results` the winner of `modern_random_search.py`. Validation scores selected both. The probabilities
-of the ten runs are averaged with equal weights, so nothing is selected here. The command starts no
-split that may exceed the time limit, and resumes from the files in the folder.
+The first command trains ten runs of a configuration on every official split. They differ in their
+seeds only. The configuration is the one of the table `modern`, or with `--random-search results`
+the winner of `modern_random_search.py`. Validation scores selected both. The probabilities of the
+ten runs are averaged with equal weights, so nothing is selected here. The command starts no split
+that may exceed the time limit, and resumes from the files in the folder.
 
 The second command adds the results of the folder to `modern-ensembles.csv`, and writes
 `modern-ensembles.md` from all of them.
@@ -34,7 +34,14 @@ from nfgnn.errors import UserError
 from nfgnn.files import atomic_write
 from nfgnn.paper.find_graph import find_graph
 from nfgnn.paper.table_plan import make_plan
-from nfgnn.training import RunConfig, RunSpec, device_name, open_records, summarise
+from nfgnn.training import (
+    RunConfig,
+    RunSpec,
+    device_name,
+    machine_name,
+    open_records,
+    summarise,
+)
 
 SPLITS = range(1000, 1010)
 """Seeds of the table; each stands for one of the ten official splits."""
@@ -90,7 +97,7 @@ def train_split(spec: RunSpec, name: str, device: str) -> SplitResult:
         split=spec.seed,
         members=len(predictions),
         seconds=time.perf_counter() - started,
-        device=device_name(device),
+        device=f"{device_name(device)} ({machine_name()})",
         **scores,
     )
 
@@ -206,8 +213,6 @@ def page(results: Sequence[SplitResult]) -> str:
         title = f"{REGISTRY[graph].title} ({found[0].metric})"
         values = [interval([getattr(r, name) for r in found]) for name in COLUMNS]
         rows.append(f"| {title} | {model} | {' | '.join(values)} | {len(found)} |")
-    machines = sorted({result.device for result in results})
-    seconds = sum(result.seconds for result in results)
     lines = [
         "# Ensembles of ten runs on the newer benchmarks",
         "",
@@ -226,8 +231,10 @@ def page(results: Sequence[SplitResult]) -> str:
         "",
         f"- Command: `{COMMAND}`, for a random search with `--random-search results`",
         f"- Seeds: splits {SPLITS[0]} to {SPLITS[-1]}, members from {FIRST_MEMBER_SEED} on",
-        f"- Device: {', '.join(machines)}, {len(results)} ensembles, {seconds / 60:.0f} min",
     ]
+    for device in sorted({result.device for result in results}):
+        seconds = [result.seconds for result in results if result.device == device]
+        lines.append(f"- {device}: {len(seconds)} ensembles, {sum(seconds) / 60:.0f} min")
     return "\n".join(lines) + "\n"
 
 
